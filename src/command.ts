@@ -1,5 +1,5 @@
 import type { Context } from './context.ts';
-import type { Flag, FlagValue, KnownNameKind } from './flag.ts';
+import type { Flag, KnownNameKind, OptionValues } from './flag.ts';
 import type { Example, Operation } from './operations/operation.ts';
 import type { ResultKind } from './output/output-format.ts';
 
@@ -35,8 +35,6 @@ export interface Argument {
 
 /** Returns the values of the flags; what they are follows from the table of the flags. */
 export type ReadOptions = <O extends OptionValues>() => O;
-
-type OptionValues = { readonly [name: string]: FlagValue | undefined };
 
 /** The arguments of a command, and its options as the table of its flags has them. */
 export interface Invocation<O> {

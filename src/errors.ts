@@ -87,6 +87,8 @@ export interface Issue {
   readonly message: string;
   /** The line of a syntax error as text shows it, and the offset of the error in it. */
   readonly excerpt?: { readonly line: string; readonly offset: number };
+  /** What a text that is not JSON seems to be: an object per line, or prose or YAML. */
+  readonly resembles?: 'lines' | 'text' | undefined;
 }
 
 /** What is known about the request and its last attempt. */

@@ -128,10 +128,12 @@ export function optionKey(flag: string): string {
   return flag.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 }
 
+/** Options by their names, for what follows from a table: of settings, or of the fields of a body. */
+export type OptionValues = { readonly [name: string]: FlagValue | undefined };
+
 /** True if one of the flags was given, by the name that a table has. */
-export function isGiven(options: object, ...flags: readonly string[]): boolean {
-  const keys = flags.map(optionKey);
-  return Object.entries(options).some(([key, value]) => value !== undefined && keys.includes(key));
+export function isGiven(options: OptionValues, ...flags: readonly string[]): boolean {
+  return flags.some((flag) => options[optionKey(flag)] !== undefined);
 }
 
 declare const optionsOfList: unique symbol;

@@ -1,9 +1,8 @@
 import { setMaxListeners } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { commandsIn } from './cli/all-commands.ts';
-import { checkArgumentEncoding } from './cli/argument-encoding.ts';
 import { runCommandLine } from './cli/command-tree.ts';
-import { lineWarnings } from './cli/line-warnings.ts';
+import { checkArgumentEncoding, lineWarnings } from './cli/line-warnings.ts';
 import { prepareCommandLine } from './cli/prepare-command-line.ts';
 import type { CommandEnd, ProcessEnd } from './command.ts';
 import { environmentCredentials, secretVariables } from './config/credentials/environment-credentials.ts';

@@ -15,7 +15,7 @@ import { createDeadline } from '../http/time-limits.ts';
 import { pluralize } from '../json/pluralize.ts';
 import type { Operation } from '../operations/operation.ts';
 import { issueText } from '../output/failure-text.ts';
-import { chooseFormat, type OutputFormat, requestedFilter } from '../output/output-format.ts';
+import { chooseFormat, type OutputFormat, type ResultOptions, requestedFilter } from '../output/output-format.ts';
 import type { Reporter } from '../output/reporter.ts';
 import { openSink } from '../output/sink.ts';
 import { formatLineRanges } from '../output/transfer-text.ts';
@@ -25,11 +25,12 @@ import { filteredSink, type JqFilter } from '../results/jq-filter.ts';
 import { openResultFilter, printResult, resultOf } from '../results/print-result.ts';
 import { readParent } from '../trace/trace-context.ts';
 import type { RequestOptions } from './batch-flags.ts';
-import { type BatchOptions, fillShard, readBatchOptions } from './batch-options.ts';
+import { type BatchOptions, DEFAULT_BATCH_OPTIONS, fillShard, readBatchOptions } from './batch-options.ts';
 import { reportBatch } from './batch-summary.ts';
-import { createLineChecks, prepareLine, readLineDefaults } from './check/prepare-line.ts';
+import { createLineChecks, NO_DEFAULTS, prepareLine, readLineDefaults } from './check/prepare-line.ts';
 import {
   chooseSample,
+  createMemoryInput,
   type LineSplitter,
   lineSplitter,
   openBatchInput,
@@ -37,6 +38,7 @@ import {
   selectedLines,
 } from './read/batch-input.ts';
 import { type InputPart, openPart } from './read/input-part.ts';
+import type { RowOptions } from './read/row-input.ts';
 import type { BatchPlan } from './send/run-line.ts';
 import { type BatchEnd, sendBatch } from './send/run-lines.ts';
 import { createBatchIdentity } from './store/batch-journal.ts';
@@ -61,10 +63,10 @@ export async function runBatch(
   const { runtime } = context;
   if (runtime.isDetached?.()) context.ignoreHangup();
   const settings = await resolveSettings(operation, given, context);
-  const options = readBatchOptions(args, given, settings, runtime.env);
+  const batchOptions = readBatchOptions(args, given, settings, runtime.env);
   const filter = await openResultFilter(given, context, () => settings.timeoutMs ?? Number.POSITIVE_INFINITY);
   const [output, junit, summary] = [given.output, given.junit, given.summary].map((path) =>
-    fillShard(path, options.shard),
+    fillShard(path, batchOptions.shard),
   );
   const names = { operation, args, given: readBodyFlags(operation, given), options: given };
   stdinClaim(names);
@@ -72,7 +74,7 @@ export async function runBatch(
   const conversation = givenText(names.given, 'conversation');
   const title = `svc ${operation.command.join(' ')}`;
   await withRunReport({ output, junit, summary }, conversation, title, context, (runReport) =>
-    runSteps({ ...names, settings, batchOptions: options, filter, splitInput, output, runReport }, context),
+    runSteps({ ...names, settings, batchOptions, filter, splitInput, output, runReport }, context),
   );
 }
 
@@ -80,7 +82,7 @@ interface BatchRequest {
   readonly operation: Operation;
   readonly args: readonly string[];
   readonly given: BodyFlags;
-  readonly options: Partial<RequestOptions>;
+  readonly options: Partial<RowOptions & ResultOptions & Pick<RequestOptions, 'noParent' | 'allowDuplicate'>>;
   readonly settings: Settings;
   readonly batchOptions: BatchOptions;
   readonly filter: JqFilter | undefined;
@@ -137,17 +139,12 @@ async function readPlan(request: BatchRequest, context: Context) {
   const { runtime } = context;
   const { timeoutMs, isExact } = settings;
   const tools = createBodyInputs(context, createDeadline(timeoutMs, runtime, settings.isTimeoutDefault));
-  const expectations = await readChatExpectations(
-    given,
-    tools.read,
-    context.suspendSignals,
-    given.rows === undefined ? [] : expectationTemplates(given),
-  );
+  const isRows = given.rows !== undefined;
+  const templates = isRows ? expectationTemplates(given) : [];
+  const expectations = await readChatExpectations(given, tools.read, context.suspendSignals, templates);
   const project = isExact ? undefined : settings.defaults.project.text;
-  const rows =
-    given.rows !== undefined
-      ? await (await import('./read/row-input.ts')).readRows(operation, args, given, bodyFlags, project, tools)
-      : undefined;
+  const { readRows } = isRows ? await import('./read/row-input.ts') : {};
+  const rows = await readRows?.(operation, args, given, bodyFlags, project, tools);
   const defaults = await readLineDefaults(operation, rows?.lineFlags ?? bodyFlags, tools);
   const lines = lineSplitter(operation.maxBodyBytes, options.input === '-' ? 'stdin' : options.input);
   const ownSplit = rows?.split ?? request.splitInput;
@@ -164,7 +161,7 @@ async function readPlan(request: BatchRequest, context: Context) {
   const checks = await createLineChecks(settings, { label, defaults, tools, parent }, context);
   const keepInput = (): Promise<void> => input.keep(dirname(resolve(runtime.cwd, output ?? '-')), context.signal);
   const isTraining = typeof operation.arguments?.as === 'object';
-  const guards = isTraining ? await import('./send/line-guard.ts') : undefined;
+  const guards = isTraining ? await import('../client/job-guard.ts') : undefined;
   const plan: BatchPlan = {
     input,
     options,
@@ -301,4 +298,24 @@ async function compareWithPrior(
       `--accept-changes removes ${count} ${pluralize(count, 'result')} from ${displayPath}: ${pluralize(count, 'line')} ${formatLineRanges(removed)} ${pluralize(count, 'is', 'are')} no longer in ${input.label}`,
     );
   return differences;
+}
+
+/** Sends bodies from memory as they are, without defaults and checks, as a batch whose results go to `onResult` alone. */
+export async function sendBodies(
+  { label, bodies }: { readonly label: string; readonly bodies: readonly string[] },
+  settings: Settings,
+  maxOutageMs: number,
+  onResult: BatchPlan['onResult'],
+  context: Context,
+): Promise<BatchEnd> {
+  const { operation } = settings;
+  const input = createMemoryInput(label, bodies, operation.maxBodyBytes);
+  const tools = createBodyInputs(context, createDeadline(settings.timeoutMs, context.runtime));
+  const unchanged = { ...settings, isExact: true, isStrict: false, isCheckDisabled: true };
+  const given = { label, defaults: NO_DEFAULTS, tools, parent: undefined };
+  const checks = await createLineChecks(unchanged, given, context);
+  const store = createStreamStore({ run: checks.run, operation: operation.path, shard: '1/1' });
+  const authorization = await readAuthorization(settings, context);
+  const options = { ...DEFAULT_BATCH_OPTIONS, maxOutageMs };
+  return sendBatch({ input, options, checks, onResult }, store, authorization, context);
 }

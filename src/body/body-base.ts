@@ -3,8 +3,9 @@ import { usageFailure } from '../errors.ts';
 import { flagName, isScalar } from '../fields/field.ts';
 import { rejectReplacedInput } from '../files/file-replacement.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
+import type { RequestKindOptions } from '../output/output-format.ts';
 import { bodySourceHint } from './body-check.ts';
-import { type BodyFlags, bodyFlagNames, givenText, givenTexts } from './body-flags.ts';
+import { type BodyFlags, type BodySourceOptions, bodyFlagNames, givenText, givenTexts } from './body-flags.ts';
 import { type BodyInputs, fileReference, type LabeledBytes } from './input-reader.ts';
 import { decodeLine } from './json-source.ts';
 
@@ -13,15 +14,7 @@ interface InputNames {
   readonly args: readonly string[];
   readonly given: BodyFlags;
   /** The other flags that name inputs. */
-  readonly options: Partial<InputOptions>;
-}
-
-interface InputOptions {
-  readonly file: string | undefined;
-  readonly stdin: boolean | undefined;
-  readonly batch: string | undefined;
-  readonly rows: string | undefined;
-  readonly expectSchema: string | undefined;
+  readonly options: Partial<BodySourceOptions & RequestKindOptions & { readonly expectSchema: string | undefined }>;
 }
 
 export interface CommandInput extends InputNames {

@@ -1,5 +1,5 @@
 import { flagName } from '../fields/field.ts';
-import { type FlagList, type FlagValue, flagGroup, type Options, optionKey } from '../flag.ts';
+import { type FlagList, type FlagValue, flagGroup, type Options, type OptionValues, optionKey } from '../flag.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
 
 const bodySourceForms = {
@@ -30,14 +30,9 @@ export function bodySourceFlags(conflicts: readonly string[]): FlagList<BodySour
 export type BodyFlags = ReadonlyMap<string, FlagValue>;
 
 /** The flags among the options of a command that make a body of the operation. */
-export function readBodyFlags(operation: Operation, options: object): BodyFlags {
-  const given = new Map<string, FlagValue | undefined>(Object.entries(options));
-  return new Map(
-    bodyFlagNames(operation).flatMap((name) => {
-      const value = given.get(optionKey(name));
-      return value === undefined ? [] : [[name, value]];
-    }),
-  );
+export function readBodyFlags(operation: Operation, options: OptionValues): BodyFlags {
+  const given = bodyFlagNames(operation).map((name) => [name, options[optionKey(name)]] as const);
+  return new Map(given.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
 }
 
 export function bodyFlagNames({ shorthands = {}, ...operation }: Operation): string[] {

@@ -48,17 +48,14 @@ export async function buildBody(input: CommandInput, options: BuildOptions, inpu
   return orderAddedFields(setDraftFields(draft, target, added), target);
 }
 
-// Several values may be JSON Lines. Text that begins with a word, a comment or `---` may be YAML.
-function formatHint({ at, message }: Issue, operation: Operation, whole: LabeledBytes | undefined): string | undefined {
+function formatHint({ resembles }: Issue, operation: Operation, whole: LabeledBytes | undefined): string | undefined {
   if (!whole) return undefined;
   const { label } = whole;
   const file = label === 'stdin' ? '-' : shellWord(label);
   if (/\.(?:csv|tsv)$/i.test(label)) return `to send the rows of a table, write --rows ${file}`;
-  if (at?.column === 1 && message === 'invalid JSON: expected the end of the input, found "{"')
+  if (resembles === 'lines')
     return otherFile(firstLine(whole), operation)?.hint ?? `to send a request for each line, write --batch ${file}`;
-  const isWord = at?.column === 1 && /^invalid JSON: expected a value, found "[\w#]"$/.test(message);
-  const isDash = at?.column === 2 && message === 'invalid JSON: a malformed number';
-  if (at?.line !== 1 || !(isWord || isDash)) return undefined;
+  if (resembles !== 'text') return undefined;
   const text =
     operation.arguments?.as === 'prompt' && /\.(?:txt|md|rst|log|html?)$/i.test(label)
       ? `; for text in the prompt, write --attach ${file}`

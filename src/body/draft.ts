@@ -91,24 +91,19 @@ export function setDraftFields(draft: Draft, target: FlagTarget, results: readon
 
 /** The draft with the values at any paths set; a path that does not fit the document is an issue. */
 export function setDraftPaths(draft: Draft, results: readonly (Edit | Issue)[]): Draft {
-  return results.reduce(
-    (before, result) => (isIssue(result) ? withIssue(before, result) : setPath(before, result)),
-    draft,
-  );
+  return results.reduce(setPath, draft);
 }
 
-function setPath(draft: Draft, edit: Edit): Draft {
+function setPath(draft: Draft, edit: Edit | Issue): Draft {
+  if (isIssue(edit)) return { ...draft, issues: [...draft.issues, edit] };
   const root = rootOf(draft.doc);
   try {
     const doc = parseJson(applySplices(draft.doc.bytes, splicesToSetPath(root, edit.path, edit.text)));
     return { ...draft, doc, edits: [...draft.edits, { ...edit, path: resolveAppends(root, edit.path) }] };
   } catch (error) {
     if (!(error instanceof JsonPathError)) throw error;
-    return withIssue(draft, {
-      path: formatJsonPath(edit.path),
-      at: { label: edit.origin.label },
-      message: error.message,
-    });
+    const issue = { path: formatJsonPath(edit.path), at: { label: edit.origin.label }, message: error.message };
+    return { ...draft, issues: [...draft.issues, issue] };
   }
 }
 
@@ -172,8 +167,4 @@ function nestedOrigin(outer: ValueOrigin, path: JsonPath): ValueOrigin {
   const { label, source, node, path: outerPath } = outer;
   if (!source) return outer;
   return { label, source, node: source.find(path, node).at(-1), path: outerPath && [...outerPath, ...path] };
-}
-
-function withIssue(draft: Draft, issue: Issue): Draft {
-  return { ...draft, issues: [...draft.issues, issue] };
 }

@@ -21,10 +21,7 @@ export interface LabeledBytes {
 }
 
 export interface BodyInputs extends Pick<Runtime, 'now' | 'randomBytes'> {
-  /**
-   * The bytes of a file, or of stdin if the path is `-`; if nothing named stdin, `awaited` is what svc waits for there
-   * (readStdinChunks). Throws Failure `local_file` if it cannot be read.
-   */
+  /** The bytes of a file, or of stdin for `-`; `awaited` is what svc waits for on a stdin that nothing named. Throws `local_file`. */
   readonly read: (path: string, awaited?: string) => Promise<Uint8Array>;
   readonly hasUnreadStdin: () => Promise<boolean>;
 }
@@ -65,10 +62,7 @@ export function limitInputTime(
 
 type StdinContext = Pick<Context, 'runtime' | 'signal' | 'report'>;
 
-/**
- * Stdin in chunks. If nothing named stdin, `awaited` is what svc waits for there: without a first byte, this throws usage at
- * the deadline, or after 10 minutes. A default deadline begins with the first byte. Throws Failure `local_file` otherwise.
- */
+/** Stdin in chunks. If nothing named it, throws usage without a first byte at the deadline, or after 10 minutes. A default deadline begins with that byte. */
 export async function* readStdinChunks(context: StdinContext, deadline: Deadline, awaited?: string) {
   const late = new AbortController();
   const limitEnd = ({ limitMs, remainingMs }: Deadline): (() => void) =>

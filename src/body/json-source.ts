@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { Failure, type Issue, type Place } from '../errors.ts';
 import { foreignFormat } from '../files/foreign-formats.ts';
-import { JsonError } from '../json/json-error.ts';
+import { JsonError, resemblance } from '../json/json-error.ts';
 import {
   createNodeFinder,
   formatJsonPath,
@@ -42,9 +42,10 @@ export function parseJsonSource(label: string, bytes: Uint8Array | string): Json
     if (!(error instanceof JsonError)) throw error;
     const { name, hint } = foreignFormat(Buffer.from(bytes.slice(0, 1024))) ?? {};
     // The reader of JSON names what is compressed.
-    const message =
-      name === undefined || name.startsWith('compressed') ? `invalid JSON: ${error.message}` : `is ${name}: ${hint}`;
-    return syntaxIssue(label, bytes, error.offset, message);
+    if (name !== undefined && !name.startsWith('compressed'))
+      return syntaxIssue(label, bytes, error.offset, `is ${name}: ${hint}`);
+    const issue = syntaxIssue(label, bytes, error.offset, `invalid JSON: ${error.message}`);
+    return { ...issue, resembles: resemblance(error.unexpected, issue.at ?? {}) };
   }
 }
 

@@ -1,15 +1,9 @@
 import type { Command } from '../command.ts';
 import { accountCommands } from './account-commands.ts';
-import { callCommands } from './call-commands.ts';
 import { operationCommands } from './operation-commands.ts';
 import { toolCommands } from './tool-commands.ts';
 
-export const allCommands: readonly Command[] = [
-  ...operationCommands,
-  ...accountCommands,
-  ...callCommands,
-  ...toolCommands,
-];
+export const allCommands: readonly Command[] = [...operationCommands, ...accountCommands, ...toolCommands];
 
 export function commandsIn(words: readonly string[]): Command[] {
   return allCommands.filter((command) => words.every((word, at) => command.words[at] === word));

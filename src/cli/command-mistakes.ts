@@ -17,8 +17,8 @@ import { argumentForm, choiceHint, isNamed, synonymHint, unknownFlagHint } from 
 export function explainMistake(code: string, line: PreparedCommandLine): Failure {
   const { command, tokens } = line;
   const last = tokens.at(-1) ?? {};
-  if (code === 'commander.optionMissingArgument' && last.flag && takesNextWord(last))
-    return missingValueFailure(last.form ?? '', last.flag);
+  const isIncomplete = command ? code === 'commander.optionMissingArgument' : !tokens.some(isUnknown);
+  if (isIncomplete && last.flag && takesNextWord(last)) return missingValueFailure(last.form ?? '', last.flag);
   if (!command) return missingCommand(line);
   switch (code) {
     case 'commander.excessArguments':
@@ -34,9 +34,13 @@ export function explainMistake(code: string, line: PreparedCommandLine): Failure
   }
 }
 
+function isUnknown({ form, flag }: LineToken): boolean {
+  return form !== undefined && !flag;
+}
+
 // A line without a command, or with a flag before it that belongs after it.
 function missingCommand({ typed, words, tokens }: PreparedCommandLine): Failure {
-  const unknown = tokens.find(({ form, flag }) => form !== undefined && !flag);
+  const unknown = tokens.find(isUnknown);
   const misplaced = unknown && misplacedFlag(typed, unknown);
   if (misplaced) return misplaced;
   if (unknown && words.length === 0) {
@@ -50,9 +54,9 @@ function missingCommand({ typed, words, tokens }: PreparedCommandLine): Failure 
     const [near] = closestMatches(form, sharedFlags().flatMap(flagForms));
     const hint =
       (known && synonymHint(known)) ||
-      near ||
+      (near && `did you mean ${near}?`) ||
       (owner ? `write it after the command: svc ${owner.name} ${form} ...` : 'run: svc --help');
-    return usageFailure(`unknown flag "${form}"`, /^-+[\w-]+$/.test(hint) ? `did you mean ${hint}?` : hint);
+    return usageFailure(`unknown flag "${form}"`, hint);
   }
   const commands = new Set(commandsIn(words).flatMap(({ words: path }) => path[words.length] ?? []));
   if (commands.size === 0) return unknownCommand(words, tokens[0]?.value);
@@ -227,7 +231,7 @@ function unknownFlag(command: Command, tokens: readonly LineToken[]): Failure {
 }
 
 /** The failure of a flag without the value that it needs, with its form. */
-export function missingValueFailure(form: string, { value, choices }: Flag): Failure {
+function missingValueFailure(form: string, { value, choices }: Flag): Failure {
   const listed = choices && value !== `<${choices.join('|')}>` ? ` (${joinWithOr(choices)})` : '';
   return usageFailure(`${form} needs a value`, `write: ${form} ${value}${listed}`);
 }

@@ -19,10 +19,7 @@ interface Completions {
 const help: Flag = { name: 'help', short: 'h', takes: 'switch', group: 'Help', summary: 'Show help' };
 const version: Flag = { name: 'version', short: 'V', takes: 'switch', group: 'Help', summary: 'Print the version' };
 
-/**
- * What `svc __complete <words>` prints for the scripts in completions/: a line with `words`, `paths` or `references` and the
- * start of the last word, then each offer with its description. The columns are separated by tabs. Opens no connection.
- */
+/** What `svc __complete <words>` prints for completions/: `words`, `paths` or `references`, then the offers, in columns of tabs. */
 export async function complete(runtime: Runtime): Promise<string> {
   const { start = '', offers = [], names, files = 'words' } = completionsOf(runtime.argv.slice(1));
   const known = names ? await (await import('./known-names.ts')).knownNames(names, runtime) : [];

@@ -27,10 +27,7 @@ const MERGE_CSV =
 const FORMAT = 'write --format <format>, or > <file> after the command';
 const REDIRECT = 'svc follows no redirects; write the final URL with --base-url';
 
-/**
- * Words of other tools, by tool, and what svc has instead: a command, a flag, several of them, or a sentence. A word is a
- * command, a flag, a flag of one command (`train --data`), or a value (`--format=yml`). A law runs each.
- */
+/** Words of other tools, by tool: commands, flags, also of one command, and values; and what svc has instead. A law runs each. */
 // biome-ignore format: several words per line
 export const otherTools: { readonly [tool: string]: Synonyms } = {
   curl: {

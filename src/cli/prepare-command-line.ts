@@ -17,7 +17,7 @@ export interface LineToken {
 
 export interface PreparedCommandLine {
   readonly typed: readonly string[];
-  /** The words in forms that commander reads as svc means them. */
+  /** The words in forms that commander reads as svc means them: flags before the command are behind it. */
   readonly argv: readonly string[];
   /** The words that name a command or a group; the last one may be unknown. */
   readonly words: readonly string[];
@@ -32,11 +32,7 @@ export interface PreparedCommandLine {
   readonly mistake: Failure | undefined;
 }
 
-/**
- * Prepares a command line for commander, which reads the values: rewrites `--echo=false`, `-m=gpt` and a bare
- * `--skeleton`, and finds a value that is a flag, a word after a boolean flag that seems to be its value, and a secret as
- * an argument. It stops at `--` and at the command of `call run`. Only the flags in `leading` may come before the command.
- */
+/** Rewrites what commander cannot read, and finds what it would misread. Only the flags in `leading` may come before the command. */
 export function prepareCommandLine(
   argv: readonly string[],
   leading: readonly Flag[] = sharedFlags(),
@@ -54,6 +50,7 @@ export function prepareCommandLine(
     if (word === '--') {
       if (!command && !isNamed) mistake ??= usageFailure('unknown flag "--"', 'run: svc --help');
       const literal = argv.slice(at + 1);
+      prepared.unshift(...words);
       return { typed: argv, argv: [...prepared, word, ...literal], words, command, tokens, literal, asksFor, mistake };
     }
     if (isOperand(word)) {
@@ -65,12 +62,13 @@ export function prepareCommandLine(
       } else if (command?.argument?.usage) {
         // The command of another program, whose flags are not those of svc.
         tokens.push(...argv.slice(at).map((value) => ({ value })));
-        return { typed: argv, argv: [...prepared, ...argv.slice(at)], words, command, tokens, asksFor, mistake };
+        prepared.push(...argv.slice(at));
+        break;
       } else {
         isNamed = true;
         tokens.push({ value: word });
+        prepared.push(word);
       }
-      prepared.push(word);
     } else if (word === '-h' || word === '--help' || (!command && (word === '-V' || word === '--version'))) {
       asksFor ??= word === '-V' ? '--version' : word;
       // `svc --help chat` means `svc chat --help`.
@@ -90,7 +88,7 @@ export function prepareCommandLine(
       } else tokens.push(...parts.slice(0, -1), last);
     }
   }
-  return { typed: argv, argv: prepared, words, command, tokens, asksFor, mistake };
+  return { typed: argv, argv: [...words, ...prepared], words, command, tokens, asksFor, mistake };
 }
 
 // As commander decides.

@@ -1,6 +1,11 @@
+import { type BatchFlagOptions, batchFlags } from '../batch/batch-flags.ts';
+import { type BodySourceOptions, bodySourceFlags } from '../body/body-flags.ts';
+import { sendingFlags } from '../client/request-flags.ts';
 import type { Command } from '../command.ts';
 import {
   batchReportFlags,
+  callProjectFlag,
+  callRunFlags,
   doctorFlags,
   limitJobsFlag,
   limitRequestsFlag,
@@ -37,6 +42,45 @@ export const helpTopicNames = [
 ] as const;
 
 export const toolCommands: readonly Command[] = defineCommands('Tools', {
+  'call run': command({
+    summary: 'Run a command and record it as a traced call',
+    about:
+      'The command starts at once, with the terminal, stdin, stdout and stderr of svc, while svc sends the record. svc exits with the exit code of the command, even if the service is down. The command finds its call in TRACEPARENT, SVC_CALL_ID and SVC_TRACE_ID.',
+    argument: {
+      name: 'command',
+      summary: 'The command and its arguments, after --',
+      usage: '-- <command> [args...]',
+      isRepeatable: true,
+    },
+    flags: () => joinFlags(callRunFlags, serviceFlags()),
+    hides: [],
+    examples: {
+      'call run --local --project-id acme/support-bot -- true': 'Trace a build',
+      'call run --local --project-id acme/support-bot --spool=only -- true':
+        'Keep the record on disk and send it later',
+    },
+    load: async () => (await import('../commands/call/run.ts')).runCallRun,
+  }),
+  'call import': command({
+    summary: 'Record the spans of an OTLP/JSON file as calls',
+    about:
+      'Reads OTLP/JSON, or lines of it as the file exporter of a collector writes them. A span becomes the start of a call: ids, parent, name, attributes and the start with every nanosecond are kept, and the whole span is in otel_dump. The spans are sent as a batch; a span that is sent twice is one call.',
+    argument: { name: 'file', summary: 'File of spans; - is stdin (default)', isFile: true },
+    flags: () => joinFlags(callProjectFlag, checkFlags(), lineFlags(), serviceFlags(), sendingFlags),
+    hides: [],
+    examples: { 'call import spans.json --local --project-id acme/support-bot -n': 'Check the spans of a file' },
+    load: async () => (await import('../commands/call/import.ts')).runCallImport,
+  }),
+  'call flush': command({
+    summary: 'Send the spooled calls',
+    about:
+      'Sends the calls of svc call run --spool that belong to the current trace base URL, and reports how many belong to others. A call that is sent twice is stored once.',
+    flags: serviceFlags,
+    result: 'record',
+    hides: [],
+    examples: { 'call flush --local': 'Send the spooled calls' },
+    load: async () => (await import('../commands/call/flush.ts')).runCallFlush,
+  }),
   'train lint': command({
     summary: 'Check trajectories without sending them',
     about:
@@ -197,7 +241,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     argument: { name: 'shell', summary: 'Shell of the script', isRequired: true, choices: ['bash', 'zsh', 'fish'] },
     hides: ['verbose', 'quiet'],
     examples: { 'completion bash': 'Print the script for bash' },
-    load: async () => (await import('../commands/completion.ts')).runCompletion,
+    load: async () => (await import('./docs/show-help.ts')).runCompletion,
   }),
   help: command({
     summary: 'Show help for a command or topic',
@@ -238,4 +282,12 @@ function helpFlags(): FlagList<HelpOptions> {
     ...filterForms({ conflicts: ['skill'] }),
     '--skill': 'Print a skill file for agents',
   }).slice();
+}
+
+function checkFlags(): FlagList<Pick<BodySourceOptions, 'strict' | 'noCheck'>> {
+  return bodySourceFlags([]).filter(({ name }) => name === 'strict' || name === 'check');
+}
+
+function lineFlags(): FlagList<Omit<BatchFlagOptions, 'batch' | 'rows' | 'delimiter' | 'idColumn' | 'prompt'>> {
+  return batchFlags.filter(({ name }) => !['batch', 'rows', 'delimiter', 'id-column'].includes(name));
 }

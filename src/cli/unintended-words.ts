@@ -14,10 +14,7 @@ const HEADER = /^(?:authorization|content-type|accept|cookie|user-agent|api-key|
 
 const RESPONSE_FIELDS = /^(?:id|object|created|model|choices|usage|text|content)$/;
 
-/**
- * The failure of a word that was probably not meant as it reads: a flag with a typographic dash, and of a prompt also
- * `@file`, `help`, and what seems to be the value of --json. After `--` each is a prompt. `cwd` is where files are.
- */
+/** The failure of a word that probably is no prompt, such as a flag with a typographic dash or `@file`. After `--` each is one. */
 export function unintendedWordFailure(
   { command, tokens, words }: PreparedCommandLine,
   cwd: string,

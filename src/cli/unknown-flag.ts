@@ -139,7 +139,8 @@ export function synonymHint(text: string, flags?: readonly Flag[]): string | und
   if (/^svc --/.test(text) || allCommands.some(({ words: [first] }) => text.startsWith(`svc ${first}`)))
     return `did you mean: ${text}`;
   const [form = ''] = text.split(' ');
-  if (!form.startsWith('-') || !flags) return text;
+  if (!form.startsWith('-')) return text;
+  if (!flags) return form === text ? `did you mean ${text}?` : text;
   const flag = flags.find((one) => flagForms(one).includes(form));
   if (!flag || flag.isHidden) return undefined;
   return `did you mean ${text === form && takesValue(flag) ? `${form} ${flag.value}` : text}?`;

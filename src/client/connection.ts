@@ -1,5 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 import {
+  type CredentialSource,
   findCredentialSource,
   readCredential,
   requireCredentialSource,
@@ -10,10 +11,11 @@ import { dataDirectory } from '../config/directories.ts';
 import { authScheme } from '../config/select-profile.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../errors.ts';
+import type { Middleware } from '../http/message.ts';
 import { isLoopbackUrl, proxySecrets } from '../http/proxy.ts';
 import type { Transport } from '../http/transport.ts';
-import { headerSecrets } from '../output/redaction.ts';
-import { withVerboseLog } from '../output/verbose-log.ts';
+import { isRateLimitHeader } from '../operations/received-facts.ts';
+import { headerSecrets, isSecretHeader, redactHeaders } from '../output/redaction.ts';
 import type { Runtime } from '../runtime.ts';
 import type { Settings } from './resolve-settings.ts';
 
@@ -36,6 +38,23 @@ export async function connect(settings: Settings, context: Context, authorizatio
   const opened = await openTransport(destination, context, isReused);
   const transport = report.isVerbose ? { ...opened, send: withVerboseLog(report.detail)(opened.send) } : opened;
   return { destination, authorization: authorized, transport, timeoutMs, maxRetries, overloadStatuses };
+}
+
+/** Writes each request and response line by line, as `curl -v` does, with secret headers redacted. */
+function withVerboseLog(writeLine: (line: string) => Promise<void>): Middleware {
+  return (next) => async (request) => {
+    const url = new URL(request.url);
+    await writeLine(`> ${request.method} ${url.pathname}${url.search}`);
+    for (const line of redactHeaders([['Host', url.host], ...request.headers])) await writeLine(`> ${line}`);
+    const { length } = request.body;
+    await writeLine(length === undefined ? '> (body of unknown length)' : `> (body of ${length} bytes)`);
+    const response = await next(request);
+    await writeLine(`< ${response.status} ${response.statusText}`.trimEnd());
+    // The tokens of a rate limit are a count.
+    const isSecret = (name: string): boolean => isSecretHeader(name) && !isRateLimitHeader(name);
+    for (const line of redactHeaders(response.headers, isSecret)) await writeLine(`< ${line}`);
+    return response;
+  };
 }
 
 async function openTransport(destination: Destination, context: Context, isReused: boolean): Promise<Transport> {
@@ -66,16 +85,18 @@ export interface Authorization {
   readonly quotes?: string;
 }
 
-/** Reads the credential for the destination, redacted in all output from now on. Throws Failure `safety_check` before over plain http. */
+/** Reads the credential for the destination, or `given`, redacted from now on. Throws `safety_check` before it goes over plain http. */
 export async function readAuthorization(
   { operation, profile, destination, timeoutMs }: Settings,
   { runtime, report, signal }: Pick<Context, 'runtime' | 'report' | 'signal'>,
+  given?: CredentialSource,
 ): Promise<Authorization | undefined> {
   if (!destination || destination.isLocal) return undefined;
   const { url, proxy, isPlainHttpAllowed } = destination;
   if (proxy) report.addSecrets(proxySecrets(proxy));
   const baseUrl = url.href.slice(0, -operation.path.length);
-  const source = requireCredentialSource(authScheme(operation.host, profile.profile), baseUrl, profile, runtime);
+  const scheme = authScheme(operation.host, profile.profile);
+  const source = given ?? requireCredentialSource(scheme, baseUrl, profile, runtime);
   if (!source) return undefined;
   const isExposed = url.protocol === 'http:' && !isLoopbackUrl(url);
   if (isExposed && !isPlainHttpAllowed)

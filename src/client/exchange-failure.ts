@@ -24,10 +24,7 @@ import { mapTexts } from '../output/failure-text.ts';
 import { createRedactor, splitSecrets } from '../output/redaction.ts';
 import { type PreparedRequest, type RequestContext, requestSecrets } from './request.ts';
 
-/**
- * The failure of a request: redacted with the secrets of the request, so that no writer can forget that, and with the
- * advice on sending it again after the hint.
- */
+/** The failure of a request, without its secrets, so that no writer can forget that, and with the advice on sending it again. */
 export function requestFailure(code: FailureCode, message: string, given: FailureFacts, request: FailedRequest) {
   return createFailures(request)(code, message, given);
 }

@@ -1,10 +1,18 @@
+import { Buffer } from 'node:buffer';
 import type { Draft } from '../body/draft.ts';
 import { recordedUrl } from '../config/destination.ts';
 import { dataDirectory } from '../config/directories.ts';
 import type { Context } from '../context.ts';
 import { type RequestOutcome, toFailure } from '../errors.ts';
 import { firstStringMember, itemsAt, type JsonDocument, rootOf } from '../json/json-node.ts';
-import { type AllowedDuplicates, createJobHistory, jobHistoryFile, type TrainingJob } from '../train/job-history.ts';
+import { writeJson } from '../json/write-json.ts';
+import {
+  type AllowedDuplicates,
+  createJobHistory,
+  jobHistoryFile,
+  jobStatus,
+  type TrainingJob,
+} from '../train/job-history.ts';
 import { type BodyDigest, digestBytes } from '../train/stream/upload.ts';
 import type { Settings } from './resolve-settings.ts';
 
@@ -14,10 +22,7 @@ export interface JobGuard {
   readonly recordOutcome: (outcome: RequestOutcome) => Promise<void>;
 }
 
-/**
- * The guard against sending a job twice by mistake: `onSend` throws what `begin` of the job history throws, except for the local
- * service, where a job costs nothing.
- */
+/** Guards against sending a job twice by mistake: `onSend` throws what `begin` throws, except for the local service, which is free. */
 export function createJobGuard(
   job: TrainingJob,
   allowed: AllowedDuplicates,
@@ -36,6 +41,38 @@ export function createJobGuard(
       const what = 'could not record the outcome of the job, so svc will refuse to send it again';
       await record?.(outcome).catch((error: unknown) => report.warn(`${what}: ${toFailure(error).message}`));
     },
+  };
+}
+
+/** The guard of a line of a batch. */
+export interface LineGuard extends JobGuard {
+  /** The response to the line in an earlier run, if that is known outside of the batch. */
+  readonly knownResponse: () => Promise<Buffer | undefined>;
+}
+
+/** Creates the guard of a line, which an earlier run may have applied. */
+export type CreateLineGuard = (line: number, draft: Draft, mayBeApplied: boolean) => LineGuard;
+
+/** The guards of lines that are training jobs of `file`. */
+export function createLineGuards(
+  settings: Settings,
+  allowsDuplicate: boolean,
+  file: string,
+  run: string,
+  context: Context,
+): CreateLineGuard {
+  const { runtime } = context;
+  const history = createJobHistory(jobHistoryFile(dataDirectory(runtime)), runtime);
+  return (line, draft, mayBeApplied) => {
+    const job = { ...createTrainingJob(draft, [file], settings), run, line };
+    return {
+      ...createJobGuard(job, allowsDuplicate || (mayBeApplied && 'unknown'), context, history),
+      knownResponse: async () => {
+        const record = await history.find(job);
+        if (!record || jobStatus(record, runtime) !== 'applied') return undefined;
+        return Buffer.from(writeJson({ id: firstStringMember(record.end, 'id') ?? null }));
+      },
+    };
   };
 }
 

@@ -28,7 +28,7 @@ export function promptHistoryFile(runtime: Runtime): string {
 
 /** Throws Failure `local_file` if the history cannot be a file, so that nothing is sent that would not be recorded. */
 export async function checkHistoryFile(path: string): Promise<void> {
-  await withFileFailure(`write ${path}`, () => requireRegularFile(path), { applied: 'no' });
+  await withFileFailure('write', path, () => requireRegularFile(path), { applied: 'no' });
 }
 
 /** Appends a record to a history, durably and without the secrets of the run. Throws Failure `local_file`. */

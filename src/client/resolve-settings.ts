@@ -18,19 +18,19 @@ import {
   readSettingValue,
   requireValidHeader,
 } from '../config/setting-kinds.ts';
-import { findSetting } from '../config/settings.ts';
+import { findSetting, type SettingName } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { usageFailure } from '../errors.ts';
 import { type HttpHeaders, mergeHeaders } from '../http/message.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
-import { type OutputFormat, requestedFilter, requestedFormat, requestResultKind } from '../output/output-format.ts';
+import {
+  type OutputFormat,
+  type RequestKindOptions,
+  requestedFilter,
+  requestedFormat,
+  requestResultKind,
+} from '../output/output-format.ts';
 import type { SettingOptions } from './request-flags.ts';
-
-/** The options that make a request one line of many. */
-interface LineOptions {
-  readonly batch: string | undefined;
-  readonly rows: string | undefined;
-}
 
 export interface Settings {
   readonly operation: Operation;
@@ -56,6 +56,17 @@ export interface Settings {
   readonly output: string | undefined;
 }
 
+/** The settings of another operation of the same host. */
+export function settingsOfOperation(operation: Operation, settings: Settings): Settings {
+  const { destination } = settings;
+  const base = destination?.url.href.slice(0, -settings.operation.path.length);
+  return {
+    ...settings,
+    operation,
+    destination: destination && { ...destination, url: new URL(base + operation.path) },
+  };
+}
+
 /**
  * Resolves all settings, before a body is built or stdin is read; nothing after it reads flags of connections, environment
  * or profile again. `profile` is one that is not selected by flags. Throws usage for contradictions, invalid values and
@@ -63,18 +74,15 @@ export interface Settings {
  */
 export async function resolveSettings(
   operation: Operation,
-  options: Partial<SettingOptions & LineOptions>,
+  options: Partial<SettingOptions & RequestKindOptions>,
   context: Context,
   profile?: SelectedProfile,
 ): Promise<Settings> {
-  const { runtime, signal, report } = context;
+  const { runtime, signal } = context;
   const { env } = runtime;
   const previewFormat = options.dryRun ? 'dry-run' : options.curl ? 'curl' : undefined;
   const flagHeaders = parseHeaderFlags(options.header ?? []);
   const isExact = options.exact === true;
-  const filledFields = Object.values(flagTarget(operation).fields).filter(
-    ({ fill }) => fill === 'project' || fill === 'model',
-  );
   const filter = requestedFilter(options);
   if (previewFormat && filter)
     throw usageFailure(
@@ -103,9 +111,8 @@ export async function resolveSettings(
     target && !target.isLocal && !previewFormat
       ? await readConnectOptions(target.url, certificateFiles, selected.profile, { runtime, signal, timeoutMs })
       : {};
-  const project = filledFields.length > 0 && !isExact ? await readProjectFile(runtime, report.warn) : undefined;
-  const fillSources = { env, project, selected };
-  const [projectId, model] = [resolveSetting('project_id', fillSources), resolveSetting('model', fillSources)];
+  const fills = Object.values(flagTarget(operation).fields).map(({ fill }) => fill);
+  const isFilled = !isExact && (fills.includes('project') || fills.includes('model'));
   const { headers: storedHeaders = {}, header_origins: origins = [] } = selected.profile;
   const ownHeaders = Object.entries(target && origins.includes(target.url.origin) ? storedHeaders : {}).map(
     ([name, value]) => requireValidHeader(name, value, `profile "${selected.name}": header`),
@@ -126,12 +133,23 @@ export async function resolveSettings(
     isCheckDisabled: options.noCheck === true,
     history: history ?? 'off',
     keepsPrompts: history !== 'off',
-    defaults: {
-      project: { text: projectId?.text, from: projectId?.source ?? '' },
-      model: { text: model?.text, from: model?.source ?? '' },
-    },
+    defaults: await resolveDefaults(selected, context, isFilled),
     previewFormat,
     format,
     output: options.output,
   };
+}
+
+/** The project and the model for bodies that name none. */
+export async function resolveDefaults(
+  selected: SelectedProfile,
+  { runtime, report }: Context,
+  hasProjectFile = true,
+): Promise<Settings['defaults']> {
+  const project = hasProjectFile ? await readProjectFile(runtime, report.warn) : undefined;
+  const defaultOf = (name: SettingName) => {
+    const { text, source = '' } = resolveSetting(name, { env: runtime.env, project, selected }) ?? {};
+    return { text, from: source };
+  };
+  return { project: defaultOf('project_id'), model: defaultOf('model') };
 }

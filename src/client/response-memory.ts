@@ -13,10 +13,7 @@ const LARGE_RESPONSE_BYTES = 1024 * 1024;
 // A response is held up to three times: as received, as its result, and as garbage.
 const MAX_SHARED_BYTES = 8 * 1024 * 1024;
 
-/**
- * The memory for the responses to many requests at once: above 8 MiB, or above 1 MiB for one response, one request at a time receives
- * more. A request whose result is written in order passes `turn`, because a turn that is out of order would never end.
- */
+/** The memory of all responses: above 8 MiB, or 1 MiB for one, a single request at a time gets more. Ordered results pass `turn`. */
 export function createResponseBudget(): (turn?: Promise<unknown>) => ResponseMemory {
   const takeTurn = createTurns();
   const limitGarbage = createGarbageLimit();

@@ -150,13 +150,14 @@ export async function probeFeedbackSchema(
   projectId: string,
   settings: Settings,
   context: Context,
+  authorization?: Authorization,
 ): Promise<number | null> {
   const now = context.runtime.now();
   const [start, end] = [now - PROBE_WINDOW_MS, now].map((time) => new Date(time).toISOString());
   const body = writeJson({ project_id: projectId, start, end, sample_limit: 1 });
   const timeoutMs = Math.min(settings.timeoutMs ?? MAX_PROBE_TIMEOUT_MS, MAX_PROBE_TIMEOUT_MS);
   const maxRetries = settings.areRetriesDefault ? 0 : settings.maxRetries;
-  const { status } = await sendJson(body, { ...settings, timeoutMs, maxRetries }, context);
+  const { status } = await sendJson(body, { ...settings, timeoutMs, maxRetries }, context, authorization);
   return status ?? null;
 }
 

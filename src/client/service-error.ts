@@ -44,15 +44,11 @@ export function parseServiceError(body: Uint8Array): ServiceError {
   if (issues.length > 0) return { ...facts, message: undefined, issues };
   // The field that an OpenAI-shaped error names: `max_tokens`, `messages[0].content`, `messages.0.content`.
   const param = firstStringMember(error, 'param') ?? firstStringMember(root, 'param');
-  const issue =
-    param === undefined
-      ? root
-        ? undefined
-        : serdeIssue(text)
-      : { path: parseFieldPath(param), message: message ?? '' };
-  return issue?.path && issue.message !== ''
-    ? { ...facts, message: undefined, issues: [{ path: issue.path, message: issue.message }] }
-    : { ...facts, message, issues };
+  const ofText = root ? undefined : serdeIssue(text);
+  const { path, message: problem = '' } =
+    param === undefined ? (ofText ?? {}) : { path: parseFieldPath(param), message };
+  if (!path || problem === '') return { ...facts, message, issues };
+  return { ...facts, message: undefined, issues: [{ path, message: problem }] };
 }
 
 const messageFields = ['error', 'message', 'detail', 'reason', 'msg', 'title', 'errors', 'base_resp', 'status_msg'];
@@ -65,19 +61,14 @@ function hasQuotaText(root: JsonNode | undefined): boolean {
   );
 }
 
-const codePlaces = [
-  ['root', 'error_code'],
-  ['error', 'code'],
-  ['error', 'type'],
-  ['root', 'code'],
-] as const;
-
 function findServiceCode(root: JsonNode | undefined, error: JsonNode | undefined): string | undefined {
-  const [listed] = itemsAt(root, 'errors');
   const nodes = [
-    ...codePlaces.map(([place, name]) => getMember(place === 'root' ? root : error, name)),
+    getMember(root, 'error_code'),
+    getMember(error, 'code'),
+    getMember(error, 'type'),
+    getMember(root, 'code'),
     getMember(getMember(root, 'base_resp'), 'status_code'),
-    getMember(listed, 'code'),
+    getMember(itemsAt(root, 'errors')[0], 'code'),
   ];
   return nodes.map(scalarText).find((text) => text !== undefined);
 }

@@ -84,10 +84,7 @@ export function failureFromPage(bytes: Uint8Array, context: RequestContext): Fai
   return requestFailure('invalid_response', message, { ...responseFacts(context, 'unknown'), hint }, context);
 }
 
-/**
- * The failure of an error under a 2xx status: in place of the result, or after its start (`evidence`). `what` is what the
- * service did, `place` where the error is.
- */
+/** The failure of an error under a 2xx status: what the service did (`what`), where the error is (`place`), what came before it. */
 export function failureFromErrorBody(
   body: Uint8Array,
   context: RequestContext,
@@ -122,7 +119,7 @@ export function failureFromErrorBody(
 }
 
 /** The fields that an error names, with the places in the command or its files that their values came from. */
-export function locateIssues({ issues }: Pick<ServiceError, 'issues'>, context: RequestContext): Issue[] {
+function locateIssues({ issues }: Pick<ServiceError, 'issues'>, context: RequestContext): Issue[] {
   return issues.map(({ path, message }) => {
     const inBody = pathInBody(path, context);
     const at = inBody && placeInDraft(context.draft, inBody);
@@ -130,7 +127,7 @@ export function locateIssues({ issues }: Pick<ServiceError, 'issues'>, context: 
   });
 }
 
-export function statusSummary(status: number, statusLine: string, context: RequestContext): string {
+function statusSummary(status: number, statusLine: string, context: RequestContext): string {
   const { destination, authorization } = context;
   const service = serviceName(destination);
   const credential = authorization?.description ?? 'the request without credentials';
@@ -168,7 +165,7 @@ interface StatusFacts {
 }
 
 /** The next step after a status. */
-export function statusHint(facts: StatusFacts, context: RequestContext): string | undefined {
+function statusHint(facts: StatusFacts, context: RequestContext): string | undefined {
   const { code, applied, status, serviceCode, waitMs = 0, now = 0 } = facts;
   const { operation, authorization, destination } = context;
   const { profile, url } = destination;

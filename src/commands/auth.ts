@@ -1,11 +1,12 @@
 import { resolve } from 'node:path';
 import { createBodyInputs } from '../body/input-reader.ts';
 import { decodeLine } from '../body/json-source.ts';
+import { readAuthorization } from '../client/connection.ts';
 import { resolveSettings, type Settings } from '../client/resolve-settings.ts';
 import { probeFeedbackSchema } from '../client/send.ts';
 import type { RunCommand } from '../command.ts';
-import { parseBaseUrl, type ServiceHost, serviceHosts } from '../config/base-url.ts';
-import { basicAuthorization, bearerAuthorization } from '../config/credentials/credential.ts';
+import { findBaseUrl, parseBaseUrl, type ServiceHost, serviceHosts } from '../config/base-url.ts';
+import { basicAuthorization, bearerAuthorization, storedCredential } from '../config/credentials/credential.ts';
 import { promptLine, promptObstacle, promptSecret } from '../config/credentials/prompt.ts';
 import { removeFromKeychain, storeInKeychain } from '../config/credentials/secret-programs.ts';
 import {
@@ -26,13 +27,7 @@ import {
   selectProfile,
 } from '../config/select-profile.ts';
 import { applyProfileChanges, type ProfileChanges, readProfileChanges } from '../config/setting-kinds.ts';
-import {
-  environmentSetting,
-  type ServiceOptions,
-  type Setting,
-  type StoredOptions,
-  settings as settingsTable,
-} from '../config/settings.ts';
+import { environmentSetting, type ServiceOptions, type StoredOptions } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { Failure, toFailure, usageFailure } from '../errors.ts';
 import { readInputFile } from '../files/read-input.ts';
@@ -282,25 +277,22 @@ async function verifyPassword(
   { header, timeout, retries, cacert, cert, key, allowHttp }: LoginOptions,
   context: Context,
 ) {
-  const { runtime, report, signal } = context;
+  const { report, signal } = context;
   const skip = (reason: string): Promise<void> => report.note(`the password was not verified: ${reason}`);
   if (schemeOrigins('basic', profile).length === 0) return skip('no base URL of the profile uses one');
   const selected = { name, source: '--profile', isLocal: false, profile };
-  // What is verified is the profile, not what the environment has for other requests: no base URL and no credentials of it.
-  const variables = settingsTable.flatMap(({ kind, variable }: Setting) =>
-    variable && ['url', 'username', 'secret'].includes(kind) ? [variable] : [],
-  );
-  const env = Object.fromEntries(Object.entries(runtime.env).filter(([variable]) => !variables.includes(variable)));
-  const ownContext = { ...context, runtime: { ...runtime, env, credentials: [] } };
+  // What is verified is the profile, not the base URL and the credentials that the environment has for other requests.
+  const baseUrl = findBaseUrl('trace', undefined, {}, profile)?.text;
   let settings: Settings | undefined;
   try {
-    const connection = { header, timeout, retries, cacert, cert, key, allowHttp };
-    settings = await resolveSettings(feedbackSchemaOperation, connection, ownContext, selected);
+    const connection = { baseUrl, header, timeout, retries, cacert, cert, key, allowHttp };
+    settings = await resolveSettings(feedbackSchemaOperation, connection, context, selected);
     const project = settings.defaults.project.text;
     if (!project) return await skip('no project is known; add --project-id to verify it');
     const url = settings.destination?.url;
     if (url?.protocol === 'http:' && !isLoopbackUrl(url)) return await skip(`${url.origin} is plain http`);
-    await probeFeedbackSchema(project, settings, ownContext);
+    const authorization = await readAuthorization(settings, context, storedCredential('basic', selected));
+    await probeFeedbackSchema(project, settings, context, authorization);
     await report.note(`verified the password of ${profile.username} with svc feedback schema (project ${project})`);
   } catch (error) {
     if (signal.aborted) throw signal.reason;

@@ -26,10 +26,7 @@ export function isPostgresUrl(text: string): boolean {
   return /^postgres(ql)?:/i.test(text);
 }
 
-/**
- * Reads `postgres://[user@]host[:port]/database[?sslmode=…&host=/socket/directory]`. Connections to other machines are
- * encrypted and verified unless `sslmode` says otherwise. Throws usage, also for a password, without repeating it.
- */
+/** Reads `postgres://[user@]host[:port]/database[?sslmode=…&host=/socket]`; verifies other machines by default. Throws usage. */
 export function parsePostgresUrl(text: string, defaultUser: string | undefined): PostgresAddress {
   if (/^\w+:(\/\/)?[^/?#]*:[^/?#]*@/.test(text) || /[?&]password=/i.test(text))
     throw usageFailure('--data: the URL contains a password', 'remove it and set PGPASSWORD or PGPASSFILE');
@@ -83,7 +80,7 @@ export async function readPostgresPassword(
   await requireTrustedFile(file, { userId, warn });
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
     if (!named && isNotFoundError(error)) return '';
-    throw fileFailure(`read PGPASSFILE ${file}`, error);
+    throw fileFailure('read PGPASSFILE', file, error);
   });
   return findPassword(text, address);
 }

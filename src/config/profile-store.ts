@@ -78,10 +78,7 @@ export function profileStorePath(runtime: Runtime): string {
 
 export type ConfigContext = Pick<Context, 'runtime'> & { readonly report: Pick<Reporter, 'warn' | 'note'> };
 
-/**
- * Throws Failure `local_file` for an invalid store, and `safety_check` for one that cannot be trusted (trusted-file.ts).
- * With `isOptional`, a store that the system does not let svc read is a note.
- */
+/** Throws `local_file` for an invalid store, and `safety_check` for an untrusted one. If it is optional, one that is not readable is a note. */
 export async function readProfiles({ runtime, report }: ConfigContext, isOptional = false): Promise<ProfileStore> {
   const path = profileStorePath(runtime);
   await removeStaleFilesIfIdle(path, runtime);
@@ -92,15 +89,33 @@ export async function readProfiles({ runtime, report }: ConfigContext, isOptiona
     if (!stats.isFile()) throw invalidStoreFailure(path, 'it is not a regular file');
     if (stats.size > MAX_STORE_BYTES)
       throw invalidStoreFailure(path, `it is larger than ${formatByteSize(MAX_STORE_BYTES)}`);
-    const { openStoreFile } = await import('./profile-conf.ts');
-    return openStoreFile(path, (text) => parseStore(text, path)).store;
+    return (await openStoreFile(path, (text) => parseStore(text, path))).store;
   } catch (error) {
     if (isNotFoundError(error)) return { profiles: {} };
-    const failure = fileFailure(`read the profiles in ${path}`, error);
+    const failure = fileFailure('read the profiles in', path, error);
     if (!isOptional || failure === error) throw failure;
     await report.note(`${failure.message}; svc uses the environment alone`);
     return { profiles: {} };
   }
+}
+
+// Reads an existing file at once; setting `store` writes it.
+async function openStoreFile(path: string, parse: (text: string) => ProfileStore): Promise<{ store: ProfileStore }> {
+  const { default: Conf } = await import('conf');
+  return new Conf<ProfileStore>({
+    cwd: dirname(path),
+    configName: basename(path),
+    fileExtension: '',
+    configFileMode: FILE_MODE,
+    deserialize: parse,
+    serialize: serializeStore,
+    // A dot in the name of a profile is part of the name.
+    accessPropertiesByDotNotation: false,
+  });
+}
+
+function serializeStore(store: object): string {
+  return `${JSON.stringify(store, undefined, 2)}\n`;
 }
 
 // JSON.parse would quote the text in its errors, and the text may hold secrets.
@@ -147,10 +162,7 @@ function hasType(type: JsonType, value: unknown): boolean {
   return isContainer && Object.values(value ?? {}).every((item) => typeof item === 'string');
 }
 
-/**
- * One process at a time. `update` can run twice, so that its errors are thrown before any file is created or locked. Returns
- * the store before and after. Throws Failure `local_file` if it is invalid or cannot be written; the old store is kept then.
- */
+/** One process at a time. `update` may run twice: its errors come before any file is locked. Throws `local_file`, and keeps the old store. */
 export async function updateProfiles(
   context: ConfigContext,
   update: (profiles: ProfileStore) => ProfileStore,
@@ -160,7 +172,7 @@ export async function updateProfiles(
   const path = profileStorePath(runtime);
   update(await readProfiles(context));
   const withWriteFailure = <T>(run: () => Promise<T>): Promise<T> =>
-    withFileFailure(`write ${path}`, run, { hint: 'set SVC_CONFIG_DIR to another directory' });
+    withFileFailure('write', path, run, { hint: 'set SVC_CONFIG_DIR to another directory' });
   const store = await withWriteFailure(() => prepareDirectory(directory).then(() => resolveSymlinks(path)));
   const unlock = await acquireLock(store, path, runtime, STORE_LOCK_TIMEOUT_MS);
   try {
@@ -175,11 +187,10 @@ export async function updateProfiles(
 
 // conf writes beside the store, never over it: a failed rename or a partial write must not damage the only copy.
 async function saveStore(next: ProfileStore, store: string): Promise<void> {
-  const { openStoreFile, serializeStore } = await import('./profile-conf.ts');
   await removeStaleFiles(store);
   const stagingPath = store + STAGING_SUFFIX;
   try {
-    openStoreFile(stagingPath, JSON.parse).store = { ...next };
+    (await openStoreFile(stagingPath, JSON.parse)).store = next;
     if ((await readFile(stagingPath, 'utf8')) !== serializeStore(next))
       throw new Error('only part of the file was written');
     await chmod(stagingPath, FILE_MODE);

@@ -25,10 +25,7 @@ const MAX_PROJECT_FILE_BYTES = 64 * 1024;
 const OTHERS_MAY_WRITE = 0o002;
 const ROOT_USER_ID = 0;
 
-/**
- * The nearest `.svc.json` in the working directory and above that can be trusted; others are ignored with a warning. It sets
- * only the project and the model, so that a cloned repository cannot choose where secrets go (docs/internals/contract.md).
- */
+/** The nearest trusted `.svc.json`. It sets only project and model, so that a cloned repository cannot choose where secrets go. */
 export async function readProjectFile(
   runtime: Pick<Runtime, 'env' | 'cwd' | 'userId'>,
   warn: Reporter['warn'],
@@ -98,6 +95,6 @@ async function readProjectText(path: string): Promise<string> {
       throw new Error(`it is larger than ${formatByteSize(MAX_PROJECT_FILE_BYTES)}`);
     return decodeUtf8(await readFile(path)).toString();
   } catch (error) {
-    throw fileFailure(`read ${path}`, error, { hint: HINT, applied: 'no' });
+    throw fileFailure('read', path, error, { hint: HINT, applied: 'no' });
   }
 }

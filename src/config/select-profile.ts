@@ -1,5 +1,5 @@
 import { invalidValueFailure, usageFailure } from '../errors.ts';
-import { optionKey } from '../flag.ts';
+import { type OptionValues, optionKey } from '../flag.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
 import type { Runtime } from '../runtime.ts';
 import { findBaseUrl, resolveBaseUrl, type ServiceHost, serviceHosts } from './base-url.ts';
@@ -13,14 +13,7 @@ import {
   readProfiles,
 } from './profile-store.ts';
 import type { ProjectSettings } from './project-file.ts';
-import {
-  type BatchSettingOptions,
-  environmentSetting,
-  findSetting,
-  type ServiceOptions,
-  type SettingName,
-  settingFlagName,
-} from './settings.ts';
+import { environmentSetting, findSetting, type ServiceOptions, type SettingName, settingFlagName } from './settings.ts';
 
 export interface SelectedProfile {
   readonly name: string;
@@ -104,7 +97,7 @@ export function originMismatchWarnings(name: string, profile: Profile): string[]
 
 /** The sources of settings, in order of precedence. */
 export interface SettingSources {
-  readonly options?: Partial<ServiceOptions> | Partial<BatchSettingOptions>;
+  readonly options?: OptionValues;
   readonly env: Runtime['env'];
   readonly project?: ProjectSettings | undefined;
   readonly selected: { readonly name: string; readonly profile: Profile };
@@ -121,7 +114,7 @@ export function resolveSetting(
   const profileSource = `profile "${selected.name}"`;
   const stored = new Map<string, unknown>(Object.entries(selected.profile)).get(name);
   const candidates: readonly (readonly [source: string, label: string, value: unknown])[] = [
-    [`--${flag}`, `--${flag}`, setting.flag && new Map<string, unknown>(Object.entries(options)).get(optionKey(flag))],
+    [`--${flag}`, `--${flag}`, setting.flag && options[optionKey(flag)]],
     [variable, variable, env[variable]],
     [project?.path ?? '', `${name} in ${project?.path}`, setting.isProject && project?.values.get(name)],
     [profileSource, `${name} of ${profileSource}`, setting.isStored && stored],

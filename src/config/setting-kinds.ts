@@ -2,12 +2,12 @@ import { resolve } from 'node:path';
 import { invalidValueFailure, usageFailure } from '../errors.ts';
 import { joinWithOr } from '../fields/closest-match.ts';
 import { hasFormat, stringFormats } from '../fields/string-formats.ts';
-import { optionKey } from '../flag.ts';
+import { type OptionValues, optionKey } from '../flag.ts';
 import type { HttpHeaders } from '../http/message.ts';
 import { parseBaseUrl } from './base-url.ts';
 import { basicAuthorization } from './credentials/credential.ts';
 import type { Profile } from './profile-store.ts';
-import { type Setting, type StoredOptions, settingFlagName, settings } from './settings.ts';
+import { type Setting, settingFlagName, settings } from './settings.ts';
 
 /** The value of a setting as profiles store it; paths become absolute. Throws usage, naming `label`, for an invalid text. */
 export function readSettingValue(setting: Setting, text: string, label: string, cwd: string): SettingValue {
@@ -77,11 +77,10 @@ export type ProfileChanges = { readonly [setting: string]: SettingValue };
 type SettingValue = string | readonly string[];
 
 /** Paths become absolute. Throws usage for an invalid value. */
-export function readProfileChanges(options: Partial<StoredOptions>, cwd: string): ProfileChanges {
-  const given = new Map<string, unknown>(Object.entries(options));
+export function readProfileChanges(options: OptionValues, cwd: string): ProfileChanges {
   const entries = settings.flatMap((setting: Setting) => {
     const flag = settingFlagName(setting);
-    const text = setting.isStored && setting.flag ? given.get(optionKey(flag)) : undefined;
+    const text = setting.isStored && setting.flag ? options[optionKey(flag)] : undefined;
     if (typeof text !== 'string') return [];
     return [[setting.name, text === '' ? text : readSettingValue(setting, text, `--${flag}`, cwd)] as const];
   });

@@ -22,6 +22,8 @@ export interface Finding {
   readonly message: string;
   /** The message if the value came from a flag, which cannot express every value of a body. */
   readonly flagMessage?: string;
+  /** The message without what is for users of the command line and about servers in general, if it has any of that. */
+  readonly fact?: string;
   /** The number of further findings of its kind that are only counted; the message states it. */
   readonly more?: number;
 }
@@ -32,7 +34,7 @@ export interface PendingFinding extends Pick<Finding, 'level' | 'code'> {
   readonly offset: number;
   /** Of several findings with the same text, the first one is reported. */
   readonly sameAs?: string;
-  readonly describe: () => Pick<Finding, 'path' | 'message' | 'flagMessage'>;
+  readonly describe: () => Pick<Finding, 'path' | 'message' | 'flagMessage' | 'fact'>;
 }
 
 export interface BodyRequirements {

@@ -176,9 +176,10 @@ function objectToZodInput(node: JsonNode, shape: ObjectShape, path: JsonPath, ad
     const field = fields[name];
     if (!field?.advice?.required) continue;
     const value = siblings.get(name);
-    const message = value ? 'must not be null; most servers reject it' : 'is required by most servers';
+    const [fact, rest] = value ? ['must not be null', '; most servers reject it'] : ['is required', ' by most servers'];
+    const describe = () => ({ path: [...path, name], message: fact + rest, fact });
     if (!value || (kindOf(value) === 'null' && toleratedForm(value, field)))
-      owner.add(pendingWarning(value ? 'null' : 'missing', value ?? node, () => ({ path: [...path, name], message })));
+      owner.add(pendingWarning(value ? 'null' : 'missing', value ?? node, describe));
   }
   return input;
 }
@@ -198,8 +199,8 @@ function adviseField(
 ): void {
   const { advice, deprecated, excludes } = field;
   if (!advice && !deprecated && !excludes) return;
-  const warn = (code: Finding['code'], message: string, flagMessage = message): void =>
-    add(pendingWarning(code, node, () => ({ path: [...path, name], message, flagMessage })));
+  const warn = (code: Finding['code'], message: string, flagMessage = message, fact = message): void =>
+    add(pendingWarning(code, node, () => ({ path: [...path, name], message, flagMessage, fact })));
   if (deprecated)
     warn('deprecated', `is deprecated; use ${deprecated}`, `is deprecated; use --${flagName(deprecated)}`);
   if (excludes && isTrue(node)) {
@@ -214,7 +215,8 @@ function adviseField(
   if (!advice) return;
   // A number outside of the range of the interface is an error already.
   if (!('min' in field) || kindOf(node) !== 'number' || isInRange(node, field))
-    for (const message of rejectionReasons(node, advice, siblings)) warn('advice', message);
+    for (const [fact, rest = ''] of rejectionReasons(node, advice, siblings))
+      warn('advice', fact + rest, fact + rest, fact);
   const { bytes, wants, keeps, after } = advice;
   const size = endOffset(node) - startOffset(node);
   if (bytes !== undefined && size > bytes)
@@ -243,36 +245,39 @@ function unknownFieldFinding(name: string, value: JsonNode, fields: Fields, path
   return { ...pendingWarning('unknown', value, describe), sameAs };
 }
 
-function* rejectionReasons(node: JsonNode, advice: Advice, siblings: FieldOwner['siblings']): Generator<string> {
+type Reason = readonly [fact: string, rest?: string];
+
+function* rejectionReasons(node: JsonNode, advice: Advice, siblings: FieldOwner['siblings']): Generator<Reason> {
   const kind = kindOf(node);
   const text = kind === 'string' ? stringOf(node) : undefined;
   if (kind === 'number') yield* numberReasons(rawText(node), advice, siblings);
-  if (advice.isNonEmpty && (kind === 'list' ? !isActive(node) : text === '')) yield 'must not be empty';
+  if (advice.isNonEmpty && (kind === 'list' ? !isActive(node) : text === '')) yield ['must not be empty'];
   if (advice.hasText && [node, ...itemsOf(node)].some((one) => kindOf(one) === 'string' && stringOf(one) === ''))
-    yield 'must not contain an empty string';
+    yield ['must not contain an empty string'];
   if (advice.oneOf && !(text !== undefined && advice.oneOf.includes(text)))
-    yield `should be ${joinWithOr(advice.oneOf.map((value) => JSON.stringify(value)))}`;
+    yield [`should be ${joinWithOr(advice.oneOf.map((value) => JSON.stringify(value)))}`];
   if (text !== undefined && advice.format && !hasFormat(text, advice.format))
-    yield `should be ${stringFormats[advice.format].description}; most servers reject other values`;
+    yield [`should be ${stringFormats[advice.format].description}`, '; most servers reject other values'];
   if (!isActive(node)) return;
   const isEmptyObject = kind === 'object' && membersOf(node).next().done === true;
   if (advice.needs && !isEmptyObject && !isActive(siblings.get(advice.needs)))
-    yield `needs ${advice.needs} (--${flagName(advice.needs)})`;
+    yield [`needs ${advice.needs}`, ` (--${flagName(advice.needs)})`];
   for (const other of advice.conflicts ?? [])
-    if (isActive(siblings.get(other))) yield `cannot be combined with ${other}; most servers reject both together`;
+    if (isActive(siblings.get(other)))
+      yield [`cannot be combined with ${other}`, '; most servers reject both together'];
 }
 
-function* numberReasons(text: string, advice: Advice, siblings: FieldOwner['siblings']): Generator<string> {
+function* numberReasons(text: string, advice: Advice, siblings: FieldOwner['siblings']): Generator<Reason> {
   const { min, max, above, atMost = [] } = advice;
   const end = `; most servers reject ${text}`;
   const compareTo = (limit: number | bigint | string): number => compareNumberLiterals(text, String(limit));
-  if (min !== undefined && compareTo(min) < 0) yield `should be at least ${min}${end}`;
-  if (max !== undefined && compareTo(max) > 0) yield `should be at most ${max}${end}`;
-  if (above !== undefined && compareTo(above) <= 0) yield `should be above ${above}${end}`;
+  if (min !== undefined && compareTo(min) < 0) yield [`should be at least ${min}`, end];
+  if (max !== undefined && compareTo(max) > 0) yield [`should be at most ${max}`, end];
+  if (above !== undefined && compareTo(above) <= 0) yield [`should be above ${above}`, end];
   for (const other of atMost) {
     const limit = siblings.get(other);
     if (limit && kindOf(limit) === 'number' && compareTo(rawText(limit)) > 0)
-      yield `should be at most ${other}, ${rawText(limit)}${end}`;
+      yield [`should be at most ${other}, ${rawText(limit)}`, end];
   }
 }
 

@@ -1,17 +1,22 @@
 import { stat } from 'node:fs/promises';
 import { errorMessage, Failure, type FailureFacts, FILE_LIMIT_HINT } from '../errors.ts';
 
-/** Failure `local_file`: what cannot be done with which file (`read body.json`), and why. A Failure stays what it is. */
-export function fileFailure(action: string, error: unknown, facts: FailureFacts = {}): Failure {
+/** Failure `local_file`: what cannot be done (`read`) with which file, and why. A Failure stays what it is. */
+export function fileFailure(action: string, path: string, error: unknown, facts: FailureFacts = {}): Failure {
   if (error instanceof Failure) return error;
   const [, reason] = reasonsByCode[errorCode(error) ?? ''] ?? [];
-  const hint = reason === PATH_HINT ? pathHint(action) : reason;
-  return new Failure('local_file', `cannot ${action}: ${describeFileError(error)}`, { hint, ...facts });
+  const hint = reason === PATH_HINT ? pathHint(path) : reason;
+  return new Failure('local_file', `cannot ${action} ${path}: ${describeFileError(error)}`, { hint, ...facts });
 }
 
-export async function withFileFailure<T>(action: string, run: () => Promise<T>, facts: FailureFacts = {}): Promise<T> {
+export async function withFileFailure<T>(
+  action: string,
+  path: string,
+  run: () => Promise<T>,
+  facts: FailureFacts = {},
+): Promise<T> {
   return run().catch((error: unknown) => {
-    throw fileFailure(action, error, facts);
+    throw fileFailure(action, path, error, facts);
   });
 }
 
@@ -41,10 +46,10 @@ export async function pathExists(path: string): Promise<boolean> {
 
 const PATH_HINT = 'check the path and its directory';
 
-function pathHint(action: string): string {
-  if (/:\/\//.test(action)) return 'download it first, for example with curl -O, and name the file';
-  if (/[*?]/.test(action)) return 'remove the quotes around the path, so that the shell expands it';
-  return action.includes(',') ? `${PATH_HINT}; to name several files, repeat the flag` : PATH_HINT;
+function pathHint(path: string): string {
+  if (/:\/\//.test(path)) return 'download it first, for example with curl -O, and name the file';
+  if (/[*?]/.test(path)) return 'remove the quotes around the path, so that the shell expands it';
+  return path.includes(',') ? `${PATH_HINT}; to name several files, repeat the flag` : PATH_HINT;
 }
 
 const PERMISSION_HINT = 'check the owner and the mode with ls -l';

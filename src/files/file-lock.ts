@@ -69,7 +69,7 @@ async function takeLock(
 ): Promise<LockHolder> {
   const file = `${path}.lock`;
   const deadline = runtime.elapsed() + timeoutMs;
-  return withFileFailure(`lock ${displayPath}`, async () => {
+  return withFileFailure('lock', displayPath, async () => {
     for (;;) {
       const attempt = await tryLock(file, runtime);
       if ('taken' in attempt) {

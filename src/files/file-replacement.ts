@@ -85,14 +85,19 @@ export async function openSpool(directory: string, maxBytes?: number) {
   const origin = maxBytes === undefined && limit === halfFree ? 'half of the free space there' : 'the limit';
   let bytes = 0;
   const append = async (chunk: Uint8Array, label: string, hint?: string): Promise<void> => {
-    const action = `keep a copy of ${label} in ${directory}`;
+    const action = 'keep a copy of';
+    const copy = `${label} in ${directory}`;
     bytes += chunk.length;
     if (bytes > limit)
-      throw new Failure('local_file', `cannot ${action}: it has more than ${formatByteSize(limit)}, ${origin}`, {
-        hint: 'raise the limit with --max-spool, such as --max-spool 20G, or name a regular file',
-        applied: 'no',
-      });
-    await withFileFailure(action, () => handle.appendFile(chunk), { ...(hint && { hint }), applied: 'no' });
+      throw new Failure(
+        'local_file',
+        `cannot ${action} ${copy}: it has more than ${formatByteSize(limit)}, ${origin}`,
+        {
+          hint: 'raise the limit with --max-spool, such as --max-spool 20G, or name a regular file',
+          applied: 'no',
+        },
+      );
+    await withFileFailure(action, copy, () => handle.appendFile(chunk), { ...(hint && { hint }), applied: 'no' });
   };
   return { handle, append };
 }
@@ -130,7 +135,7 @@ export interface FileReplacement {
  * `mode`, by default 0666 less the umask; an existing file keeps its mode.
  */
 export async function openReplacement(path: string, displayPath: string, mode?: number): Promise<FileReplacement> {
-  return withFileFailure(`write ${displayPath}`, async () => {
+  return withFileFailure('write', displayPath, async () => {
     const existing = await stat(path).catch(undefinedIfNotFound);
     if (!existing?.isDirectory()) rejectDirectoryName(displayPath);
     if (existing && (!existing.isFile() || descriptorOf(path) !== undefined))
@@ -143,11 +148,11 @@ export async function openReplacement(path: string, displayPath: string, mode?: 
     if (exactMode !== undefined) await handle.chmod(exactMode).catch(() => {});
     return {
       isTerminal: false,
-      write: (bytes) => withFileFailure(`write ${displayPath}`, () => handle.writeFile(bytes)),
+      write: (bytes) => withFileFailure('write', displayPath, () => handle.writeFile(bytes)),
       read: (length) => handle.createReadStream({ start: 0, end: length - 1, autoClose: false }),
       stats: () => handle.stat(),
       commit: () =>
-        withFileFailure(`write ${displayPath}`, async () => {
+        withFileFailure('write', displayPath, async () => {
           await handle.sync();
           await handle.close();
           await renameDurably(temporary, target);
@@ -155,7 +160,7 @@ export async function openReplacement(path: string, displayPath: string, mode?: 
       abandon: async (kept) => {
         await handle.close().catch(() => {});
         if (kept === undefined) {
-          await withFileFailure(`write ${displayPath}`, () => rm(temporary, { force: true }));
+          await withFileFailure('write', displayPath, () => rm(temporary, { force: true }));
           return false;
         }
         return rename(temporary, kept).then(
@@ -163,7 +168,7 @@ export async function openReplacement(path: string, displayPath: string, mode?: 
           (error: unknown) => {
             // A commit that failed while syncing the directory has renamed the file already.
             if (isNotFoundError(error)) return false;
-            throw fileFailure(`write ${kept}`, error, { hint: `the partial output is in ${temporary}` });
+            throw fileFailure('write', kept, error, { hint: `the partial output is in ${temporary}` });
           },
         );
       },
@@ -234,9 +239,9 @@ async function openDirectly(path: string, existing: Stats, displayPath: string):
   return {
     isTerminal: isatty(descriptor),
     stats: () => promisify(fstat)(descriptor),
-    write: (bytes) => withFileFailure(`write ${displayPath}`, () => promisify(writeFile)(descriptor, bytes)),
+    write: (bytes) => withFileFailure('write', displayPath, () => promisify(writeFile)(descriptor, bytes)),
     read: async function* () {},
-    commit: () => withFileFailure(`write ${displayPath}`, close),
+    commit: () => withFileFailure('write', displayPath, close),
     abandon: () => close().then(() => false),
   };
 }

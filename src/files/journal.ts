@@ -87,7 +87,7 @@ export async function readJournal(
     }
   } catch (error) {
     if (isNotFoundError(error)) return undefined;
-    throw fileFailure(`read ${displayPath}`, error);
+    throw fileFailure('read', displayPath, error);
   }
   return end;
 }
@@ -108,7 +108,7 @@ export async function openJournal(
   validBytes: number,
   beforeWrite: () => void = () => {},
 ) {
-  const write = <T>(action: () => Promise<T>): Promise<T> => withFileFailure(`write ${displayPath}`, action);
+  const write = <T>(action: () => Promise<T>): Promise<T> => withFileFailure('write', displayPath, action);
   const file = await write(() => openPrivateFile(path));
   // What is not durable is not sent.
   const append = await write(() => openAppender(file, path, validBytes, beforeWrite, () => file.datasync()));
@@ -157,7 +157,7 @@ const LOCK_TIMEOUT_MS = 30_000;
 
 /** Calls `action` with the lock of a journal, which it waits for, and creates its directory (0700). Throws Failure `local_file`. */
 export async function withJournalLock<T>(path: string, runtime: LockRuntime, action: () => Promise<T>): Promise<T> {
-  await withFileFailure(`write ${path}`, () => makeDirectory(dirname(path), 0o700));
+  await withFileFailure('write', path, () => makeDirectory(dirname(path), 0o700));
   const unlock = await acquireLock(path, path, runtime, LOCK_TIMEOUT_MS);
   return action().finally(unlock);
 }
@@ -166,7 +166,7 @@ const TAIL_BYTES = 64 * 1024;
 
 /** The end of the last complete record, in bytes, without a reading of the others; 0 without a file. Throws Failure `local_file`. */
 export async function findJournalEnd({ path, displayPath }: Omit<JournalFile, 'hint'>): Promise<number> {
-  return withFileFailure(`read ${displayPath}`, async () => {
+  return withFileFailure('read', displayPath, async () => {
     await requireRegularFile(path);
     const file = await open(path).catch(undefinedIfNotFound);
     if (!file) return 0;

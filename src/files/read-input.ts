@@ -98,7 +98,7 @@ export async function collectInput(
 export function unreadableInputFailure(displayPath: string, error: unknown): unknown {
   if (error instanceof Failure || error instanceof InterruptedError) return error;
   const hint = errorCode(error) === 'ENOENT' ? pathHint(displayPath) : undefined;
-  return fileFailure(`read ${displayPath}`, error, hint === undefined ? {} : { hint });
+  return fileFailure('read', displayPath, error, hint === undefined ? {} : { hint });
 }
 
 // A path in the form of another tool, or one that the shell did not expand.

@@ -6,12 +6,30 @@ export class JsonError extends Error {
   readonly offset: number;
   /** The message without its fix, for a text that the user did not write. */
   readonly problem: string;
+  /** The character found, where another one, a value or the end was expected. */
+  readonly unexpected: { readonly found: string; readonly expected: string } | undefined;
 
-  constructor(problem: string, offset: number, fix?: string) {
+  constructor(problem: string, offset: number, fix?: string, unexpected?: JsonError['unexpected']) {
     super(fix === undefined ? problem : `${problem}; ${fix}`);
     this.problem = problem;
     this.offset = offset;
+    this.unexpected = unexpected;
   }
+}
+
+/** An object per line, or prose or YAML. */
+export type Resemblance = 'lines' | 'text' | undefined;
+
+/** What a text is that is not JSON, by where in it a character was not expected. */
+export function resemblance(
+  unexpected: JsonError['unexpected'],
+  { line, column }: { readonly line?: number; readonly column?: number },
+): Resemblance {
+  const { found = '', expected } = unexpected ?? {};
+  if (expected === 'the end of the input') return found === '{' && column === 1 ? 'lines' : undefined;
+  // A word, a comment, `- ` or `---`.
+  const isText = expected === 'a digit' ? column === 2 : expected === 'a value' && column === 1 && /[\w#]/.test(found);
+  return isText && line === 1 ? 'text' : undefined;
 }
 
 export const UNEXPECTED_END = 'unexpected end of input';
@@ -22,7 +40,7 @@ export function unexpectedByteError(bytes: Buffer, at: number, expected: string)
   if (found === "'") return new JsonError('single quotes are not JSON', at, 'use double quotes');
   if (found === '\\') return new JsonError('a backslash outside a string', at, 'remove it');
   if (found === '/') return new JsonError('comments are not JSON', at, 'remove them');
-  return new JsonError(`expected ${expected}, found ${JSON.stringify(found)}`, at);
+  return new JsonError(`expected ${expected}, found ${JSON.stringify(found)}`, at, undefined, { found, expected });
 }
 
 export function trailingCommaError(at: number): JsonError {

@@ -85,7 +85,8 @@ function scanDigits(bytes: Buffer, from: number, start: number): number {
   if (at > from) return at;
   if (at >= length) throw new JsonError('the text ends inside a number', at);
   const isInfinity = bytes.toString('latin1', at, at + 8) === 'Infinity';
-  throw isInfinity ? nonFiniteError('-Infinity', start) : new JsonError('a malformed number', at);
+  if (isInfinity) throw nonFiniteError('-Infinity', start);
+  throw new JsonError('a malformed number', at, undefined, unexpectedByteError(bytes, at, 'a digit').unexpected);
 }
 
 function nonFiniteError(word: string, at: number): JsonError {

@@ -54,7 +54,7 @@ export async function openHarRecorder(
   warn: (message: string) => Promise<void>,
 ): Promise<{ readonly record: Middleware; readonly close: () => Promise<void> }> {
   const file = await open(path, 'wx', 0o600).catch((error) => {
-    throw fileFailure(`create ${path}`, error, { hint: 'choose another file for --record' });
+    throw fileFailure('create', path, error, { hint: 'choose another file for --record' });
   });
   const secretForms = bodySecretForms(secrets);
   const head = writeJson({ version: '1.2', creator: { name: 'svc', version }, pages: [] }).slice(0, -1);
@@ -71,7 +71,7 @@ export async function openHarRecorder(
     }
     end += Buffer.byteLength(text);
   };
-  let writing = withFileFailure(`write ${path}`, () => append(`{"log":${head},"entries":[`));
+  let writing = withFileFailure('write', path, () => append(`{"log":${head},"entries":[`));
   const write = (entry: JsonValue): Promise<void> => {
     const text = replaceSecrets(writeJson(entry), secretForms);
     writing = writing
@@ -81,7 +81,7 @@ export async function openHarRecorder(
       })
       .catch(async (error) => {
         if (failure) return;
-        failure = fileFailure(`write ${path}`, error);
+        failure = fileFailure('write', path, error);
         await warn(`${failure.message}; the recording is incomplete`);
       });
     return writing;
@@ -234,7 +234,7 @@ function replayedResponse(
 }
 
 async function readEntries(path: string): Promise<Map<string, RecordedEntry[]>> {
-  const bytes = await withFileFailure(`read ${path}`, () => readFile(path));
+  const bytes = await withFileFailure('read', path, () => readFile(path));
   const queues = new Map<string, RecordedEntry[]>();
   let place = '';
   try {

@@ -167,7 +167,7 @@ export async function openServiceStore(
   // Training jobs are staged in it, even if the database is elsewhere.
   const directory = dirname(databaseFile);
   const hint = 'set SVC_DATA_DIR to a directory that svc can write';
-  const file = await withFileFailure(`write to ${directory}`, () => openAnonymousFile(directory), { hint });
+  const file = await withFileFailure('write to', directory, () => openAnonymousFile(directory), { hint });
   await file.close();
   const { openPostgresStore } = await import('./store/postgres-store.ts');
   return openPostgresStore(postgres.address, postgres.password);

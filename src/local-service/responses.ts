@@ -81,13 +81,13 @@ export function invalidBodyResponse(findings: readonly Finding[], operation: Ope
   if (operation.errors === 'error' && first) {
     // An error of the text as a whole has no field, only an offset.
     const name = typeof first.path[0] === 'string' ? formatJsonPath(first.path) : null;
-    const message = withoutClientAdvice(first.message);
-    return jsonResponse(400, errorBody(400, name === null ? message : `${name} ${message}`, name));
+    const { message, fact = message } = first;
+    return jsonResponse(400, errorBody(400, name === null ? fact : `${name} ${fact}`, name));
   }
-  const detail = findings.map(({ path, code, message }) => {
+  const detail = findings.map(({ path, code, message, fact = message }) => {
     const loc = ['body', ...path];
     if (code === 'missing') return { loc, msg: 'Field required', type: 'missing' };
-    return { loc, msg: withoutClientAdvice(message), type: 'value_error' };
+    return { loc, msg: fact, type: 'value_error' };
   });
   return jsonResponse(422, { detail });
 }
@@ -95,11 +95,6 @@ export function invalidBodyResponse(findings: readonly Finding[], operation: Ope
 function errorBody(status: number, message: string, param: string | null): JsonValue {
   const type = status === 401 ? 'authentication_error' : status >= 500 ? 'internal_error' : 'invalid_request_error';
   return { error: { message, type, param, code: status } };
-}
-
-// Findings are worded for users of the command line and about servers in general.
-function withoutClientAdvice(message: string): string {
-  return message.replace(/ \(--[\w-]+\)|; most servers reject .*| by most servers/gs, '');
 }
 
 const STORE_ERROR_STATUSES = { unsupported: 400, full: 507, busy: 503, lost: 503, unknown: 500 } as const;

@@ -49,7 +49,7 @@ export async function loadServiceCredentials(
 }
 
 async function readCredentials(file: string): Promise<AcceptedCredentials> {
-  const bytes = await withFileFailure(`read the credentials in ${file}`, () => readFile(file));
+  const bytes = await withFileFailure('read the credentials in', file, () => readFile(file));
   try {
     const root = rootOf(parseJson(bytes));
     const textOf = (name: keyof AcceptedCredentials): string => {

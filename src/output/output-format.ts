@@ -95,7 +95,8 @@ function isFilterName(name: string): name is FilterName {
   return Object.hasOwn(resultFilters, name);
 }
 
-interface RequestKindOptions {
+/** The options that make a request one line of many, or that show it instead. */
+export interface RequestKindOptions {
   readonly dryRun: true | undefined;
   readonly curl: true | undefined;
   readonly batch: string | undefined;

@@ -73,7 +73,7 @@ function writeError(error: Error, { isTTY }: OutputStream): Error {
   if (isTTY) return new Failure('hangup', 'the terminal was closed');
   const code = 'code' in error ? error.code : undefined;
   if (code === 'EPIPE' || code === 'ERR_STREAM_DESTROYED') return new ClosedPipeError();
-  return fileFailure('write stdout', error);
+  return fileFailure('write', 'stdout', error);
 }
 
 /**

@@ -219,7 +219,7 @@ function xmlText(text: string): string {
 // Appended, because the steps of a CI job share the file of its summary.
 async function openSummary(file: string, title: string, cwd: string): Promise<SaveReport> {
   const path = resolve(cwd, file);
-  const append = (text: string): Promise<void> => withFileFailure(`write ${file}`, () => appendFile(path, text));
+  const append = (text: string): Promise<void> => withFileFailure('write', file, () => appendFile(path, text));
   const before = await stat(path).catch(undefinedIfNotFound);
   const isFile = before?.isFile() ?? true;
   const unfinished = `### ${title}: not finished\n\n`;
@@ -227,7 +227,7 @@ async function openSummary(file: string, title: string, cwd: string): Promise<Sa
   return async (cases, totals) => {
     const text = summaryMarkdown(title, cases, totals);
     if (!isFile) return append(text);
-    await withFileFailure(`write ${file}`, async () => {
+    await withFileFailure('write', file, async () => {
       const handle = await open(path, 'r+');
       try {
         const at = before?.size ?? 0;

@@ -48,7 +48,8 @@ export function flushCommand({ profile, baseUrl, local }: ServiceChoice): string
 export function spoolCall(directory: string, id: string, call: Omit<SpooledCall, 'file'>, runtime: OwnerRuntime) {
   const { baseUrl, body } = call;
   return withFileFailure(
-    `spool the call in ${directory}`,
+    'spool the call in',
+    directory,
     async () => {
       await makeDirectory(directory, 0o700);
       await requireRoom(directory, body.length);
@@ -85,7 +86,7 @@ export async function readSpool(directory: string): Promise<SpooledCall[]> {
 
 export function removeSpooledCall(file: string): Promise<void> {
   const hint = 'make its directory writable: a call that is sent twice is stored once';
-  return withFileFailure(`remove ${file}`, () => rm(file, { force: true }), { hint, applied: 'yes' });
+  return withFileFailure('remove', file, () => rm(file, { force: true }), { hint, applied: 'yes' });
 }
 
 /** Removes what killed processes left half written, and counts it. Their commands, which start after that, never ran. */
@@ -105,7 +106,7 @@ export async function removeIncompleteCalls(directory: string, runtime: Runtime)
 }
 
 function spoolFiles(directory: string): Promise<string[]> {
-  return withFileFailure(`read ${directory}`, async () => {
+  return withFileFailure('read', directory, async () => {
     const entries = await readdir(directory, { withFileTypes: true }).catch((error: unknown) => {
       if (isNotFoundError(error)) return [];
       throw error;

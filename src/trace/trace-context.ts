@@ -100,7 +100,7 @@ export async function appendGithubVariables(file: string, env: Runtime['env'], s
   const broken = variables.find(([, value = '']) => /[\r\n]/.test(value));
   if (broken) throw new Failure('invalid_response', `--export: ${broken[0]} would have several lines`);
   const text = variables.map(([name, value = '']) => `${name}=${value}\n`).join('');
-  await withFileFailure(`write ${file}`, () => appendFile(file, text));
+  await withFileFailure('write', file, () => appendFile(file, text));
 }
 
 function receivedId(doc: JsonDocument, name: string): string {

@@ -1,10 +1,11 @@
 import { Buffer } from 'node:buffer';
 import { expect, it } from 'vitest';
-import { createBatchWarnings } from '../../src/batch/check/batch-warnings.ts';
+import { createBatchWarnings } from '../../src/batch/check/prepare-line.ts';
 import { createRevisions } from '../../src/batch/send/revisions.ts';
 import { createStreamStore } from '../../src/batch/store/result-store.ts';
 import { Failure } from '../../src/errors.ts';
 import { createBatchRecord } from '../../src/reports/batch/batch-statistics.ts';
+import { UNSENT } from '../../src/reports/batch/line-facts.ts';
 
 const batch = { run: 'r', operation: '/call/start', shard: '1/1' };
 
@@ -30,22 +31,15 @@ it.each([
     onStrayData = settle;
   });
   const watch = revisions.watch(strayData);
-  const attempt = {
-    line: 1,
-    checkpoint: { input: 'd', ...batch },
-    id: undefined,
-    revision: 0,
-    attempts: 1,
-    milliseconds: 1,
-  };
+  const identity = { line: 1, checkpoint: { input: 'd', ...batch }, revision: 0 };
   for (const step of steps)
     if (step === 'stray') {
       onStrayData();
       await strayData;
     } else
       watch.keep({
-        attempt,
-        state: { status: 'done', isUnresolved: false },
+        identity,
+        result: { ...UNSENT, status: 'done', attempts: 1, milliseconds: 1 },
         response: Buffer.from('{"id":"i"}'),
         written: Promise.resolve(),
         createDoubt: () => new Failure('unknown', 'doubt', { applied: 'unknown' }),

@@ -3,7 +3,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { openApiDocument } from '../../src/commands/spec/openapi.ts';
+import { openApiDocument } from '../../src/commands/spec/spec.ts';
 import { writeJson } from '../../src/json/write-json.ts';
 import { allOperations } from '../../src/operations/all-operations.ts';
 import { freePort } from '../support/free-port.ts';

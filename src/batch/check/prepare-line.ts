@@ -41,11 +41,13 @@ import {
 import { parseJson } from '../../json/parse-json.ts';
 import { createPositionLookup, positionAt } from '../../json/utf8.ts';
 import { flagTarget, type Operation, type Shorthand } from '../../operations/operation.ts';
+import { issueText } from '../../output/failure-text.ts';
+import type { Reporter } from '../../output/reporter.ts';
 import { shellWord } from '../../output/shell-quote.ts';
+import { formatLineRanges } from '../../output/transfer-text.ts';
 import type { TraceParent } from '../../trace/trace-context.ts';
 import { isTableName } from '../read/table-records.ts';
 import type { SentLine } from '../store/line-table.ts';
-import { type BatchWarnings, createBatchWarnings } from './batch-warnings.ts';
 
 export interface LineChecks {
   readonly settings: Settings;
@@ -305,4 +307,57 @@ function withoutCustomId(body: Draft): Draft {
   const start = previous && !next ? endOffset(previous.value) : startOffset(member.keyNode);
   const end = next ? startOffset(next.keyNode) : endOffset(member.value);
   return { ...body, doc: parseJson(applySplices(body.doc.bytes, [{ start, end, text: '' }])) };
+}
+
+// A mistake in one line is likely in all lines, and a file has millions.
+const MAX_WARNINGS = 20;
+// If a service mixes up one response, it can mix up all.
+const MAX_PRINTED_LINES = 5;
+const MAX_LISTED_LINES = 1000;
+// The ids of a whole file would need too much memory.
+const MAX_TRACKED_IDS = 100_000;
+
+export type BatchWarnings = ReturnType<typeof createBatchWarnings>;
+
+/** Limits the warnings about the lines of a batch. A line may be checked twice, and is warned about once. */
+export function createBatchWarnings(label: string, { warn, note }: Pick<Reporter, 'warn' | 'note'>) {
+  const bodyWarnings = new Set<string>();
+  const lineOfId = new Map<string, number>();
+  const duplicateLines = new Set<number>();
+  const suspectLines: number[] = [];
+  let hasListedIds = false;
+  return {
+    addBodyWarning: async (warning: Issue): Promise<void> => {
+      const text = issueText(warning);
+      // A warning about a flag has the same text for each line.
+      if (bodyWarnings.size === MAX_WARNINGS || bodyWarnings.has(text)) return;
+      bodyWarnings.add(text);
+      const isLast = bodyWarnings.size === MAX_WARNINGS;
+      await warn(text);
+      if (isLast)
+        await note('further warnings are not shown; run with --dry-run --strict to count lines with warnings');
+    },
+    /** `id` is JSON. */
+    addCustomId: (line: number, id: string): void => {
+      const firstLine = lineOfId.get(id) ?? line;
+      if (lineOfId.size < MAX_TRACKED_IDS) lineOfId.set(id, firstLine);
+      if (firstLine !== line && duplicateLines.size < MAX_LISTED_LINES) duplicateLines.add(firstLine).add(line);
+    },
+    addResponseWarnings: async (line: number, warnings: readonly string[]): Promise<void> => {
+      if (warnings.length === 0) return;
+      suspectLines.push(line);
+      if (suspectLines.length <= MAX_PRINTED_LINES)
+        for (const warning of warnings) await warn(`line ${line}: ${warning}`);
+    },
+    /** Lists the lines that share a `custom_id`, and those whose responses have warnings if not all were printed. */
+    finish: async (): Promise<void> => {
+      const lines = formatLineRanges(duplicateLines);
+      if (lines !== '' && !hasListedIds)
+        await warn(`${label}: lines share a custom_id, so the id of a result names several lines: ${lines}`);
+      hasListedIds ||= lines !== '';
+      const count = suspectLines.length;
+      if (count > MAX_PRINTED_LINES)
+        await warn(`the responses of ${count} lines have warnings: lines ${formatLineRanges(suspectLines)}`);
+    },
+  };
 }

@@ -15,9 +15,9 @@ import { hasByteOrderMark } from '../../json/utf8.ts';
 import { shellWord } from '../../output/shell-quote.ts';
 import type { Runtime } from '../../runtime.ts';
 import type { BatchOptions } from '../batch-options.ts';
-import { rejectHead, rejectOtherFormats } from './input-encoding.ts';
 import { readAt } from './input-index.ts';
 import type { Shard } from './shard.ts';
+import { rejectHead, rejectOtherFormats } from './table-records.ts';
 
 export type BatchInput = ReturnType<typeof createInput>;
 
@@ -69,7 +69,7 @@ export async function* rejectJsonArray(
 
 /** Throws Failure `body` for a file that begins with something else than lines of text, before anything is written. */
 export async function rejectOtherInput(label: string, path: string): Promise<void> {
-  await withFileFailure(`read ${label}`, async () => {
+  await withFileFailure('read', label, async () => {
     const file = await open(path);
     try {
       const head = await readAt(file, 0, HEAD_BYTES);
@@ -104,7 +104,7 @@ export async function openBatchInput(
   };
   if (displayPath === '-') return createInput('stdin', undefined, async () => runtime.stdin, split, { copy });
   const path = resolve(runtime.cwd, displayPath);
-  const totalBytes = await withFileFailure(`read ${displayPath}`, async () => {
+  const totalBytes = await withFileFailure('read', displayPath, async () => {
     const found = await stat(path);
     if (found.isDirectory()) throw Object.assign(new Error('directory'), { code: 'EISDIR' });
     await access(path, constants.R_OK);
@@ -136,7 +136,7 @@ async function copyInput(
   } catch (error) {
     await handle?.close();
     signal.throwIfAborted();
-    throw fileFailure(`copy ${label} to compare it with earlier runs`, error);
+    throw fileFailure('copy', `${label} to compare it with earlier runs`, error);
   }
 }
 

@@ -6,7 +6,7 @@ import { undefinedIfNotFound, withFileFailure } from '../../files/file-errors.ts
 import { commitOrAbandon, openReplacement } from '../../files/file-replacement.ts';
 import { LINE_FEED } from '../../json/json-bytes.ts';
 import { shellWord } from '../../output/shell-quote.ts';
-import { rejectHead } from './input-encoding.ts';
+import { rejectHead } from './table-records.ts';
 
 /** What an index records of each block of a file, and of its end. */
 export interface IndexRow {
@@ -105,7 +105,7 @@ function digestOfRows(rows: readonly IndexRow[]): string {
  */
 export async function writeIndex(path: string, label: string, onProgress: (bytes: number, size: number) => void) {
   const [indexPath, indexLabel] = [`${path}.index`, `${label}.index`];
-  const head = await withFileFailure(`read ${indexLabel}`, async () => {
+  const head = await withFileFailure('read', indexLabel, async () => {
     const existing = await open(indexPath).catch(undefinedIfNotFound);
     if (existing) return readAt(existing, 0, ROW_BYTES).finally(() => existing.close());
   });
@@ -113,13 +113,13 @@ export async function writeIndex(path: string, label: string, onProgress: (bytes
     throw new Failure('safety_check', `${indexLabel} is not an index of svc, and would be replaced`, {
       hint: 'move it away, or rename it',
     });
-  const file = await withFileFailure(`read ${label}`, () => open(path));
+  const file = await withFileFailure('read', label, () => open(path));
   try {
     const before = await file.stat();
     const { size } = before;
     rejectHead(await readAt(file, 0, MIN_BLOCK_BYTES), label);
     let done = 0;
-    const rows = await withFileFailure(`read ${label}`, () =>
+    const rows = await withFileFailure('read', label, () =>
       describeBlocks(file, size, 1, 0, undefined, (bytes) => {
         done += bytes;
         onProgress(done, size);
@@ -165,7 +165,7 @@ export async function openIndex(path: string, label: string) {
       hint: `run: svc batch index ${shellWord(label)}; or delete it, and lines are counted instead`,
     });
   };
-  return withFileFailure(`read ${indexLabel}`, async () => {
+  return withFileFailure('read', indexLabel, async () => {
     const file = await open(`${path}.index`).catch(undefinedIfNotFound);
     if (!file) return undefined;
     try {

@@ -66,7 +66,7 @@ export async function openPart(
 ): Promise<InputPart> {
   // The index of an input before its changes is of no use.
   const index = prior && canAcceptChanges ? undefined : await openIndex(path, label);
-  const file = await withFileFailure(`read ${label}`, () => open(path));
+  const file = await withFileFailure('read', label, () => open(path));
   try {
     const { size: fileSize } = await file.stat();
     const size = prior?.size ?? index?.size ?? fileSize;

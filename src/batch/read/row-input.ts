@@ -28,8 +28,9 @@ import { pluralize } from '../../json/pluralize.ts';
 import { flagTarget, type Operation } from '../../operations/operation.ts';
 import type { BatchFlagOptions } from '../batch-flags.ts';
 import { emptyInputFailure, isEmptyLine, type LineSplitter, rejectJsonArray } from './batch-input.ts';
-import { checkUtf8, rejectOtherFormats } from './input-encoding.ts';
-import { isTableName, openTable, parseDelimiter } from './table-records.ts';
+import { checkUtf8, isTableName, openTable, parseDelimiter, rejectOtherFormats } from './table-records.ts';
+
+export type RowOptions = Pick<BatchFlagOptions, 'rows' | 'prompt' | 'idColumn' | 'delimiter'> & ExpectationOptions;
 
 /** The text of a cell, or its JSON value as typed. Throws JsonError for a cell that is not JSON. */
 type Row = (column: string, isJson: boolean) => string;
@@ -43,7 +44,7 @@ type Row = (column: string, isJson: boolean) => string;
 export async function readRows(
   operation: Operation,
   args: readonly string[],
-  options: Partial<Pick<BatchFlagOptions, 'rows' | 'prompt' | 'idColumn' | 'delimiter'> & ExpectationOptions>,
+  options: Partial<RowOptions>,
   given: BodyFlags,
   project: string | undefined,
   tools: BodyInputs,

@@ -1,8 +1,10 @@
-import { Buffer } from 'node:buffer';
+import { Buffer, isUtf8 } from 'node:buffer';
 import { hash } from 'node:crypto';
 import { extname } from 'node:path';
 import { Failure, usageFailure } from '../../errors.ts';
-import { decodeText } from './input-encoding.ts';
+import { foreignFormat } from '../../files/foreign-formats.ts';
+import { LINE_FEED } from '../../json/json-bytes.ts';
+import { shellWord } from '../../output/shell-quote.ts';
 
 interface TableRecord {
   readonly cells: readonly string[];
@@ -167,4 +169,89 @@ function cellEnd(text: string, from: number, delimiter: string): number {
     if (char === delimiter || char === '\n' || char === '\r') return at;
   }
   return text.length;
+}
+
+/** The same chunks. Throws Failure `body` if the first bytes are of a format that is not text, or of UTF-16. */
+export async function* rejectOtherFormats(
+  chunks: AsyncIterable<Uint8Array>,
+  path: string,
+): AsyncGenerator<Uint8Array, undefined> {
+  let head: Buffer | undefined = Buffer.alloc(0);
+  for await (const chunk of chunks) {
+    if (head) head = Buffer.concat([head, chunk]);
+    // A short line of a pipe waits for no other.
+    if (head && head.length < MIN_HEAD_BYTES && !head.includes(LINE_FEED)) continue;
+    if (head) {
+      rejectHead(head, path);
+      yield head;
+      head = undefined;
+    } else yield chunk;
+  }
+  if (head) rejectHead(head, path);
+  if (head && head.length > 0) yield head;
+  return undefined;
+}
+
+const MIN_HEAD_BYTES = 8;
+
+/** Throws Failure `body` if the first bytes of a file are not text in UTF-8 or in an encoding of one byte per character. */
+export function rejectHead(head: Buffer, path: string): void {
+  const { name, hint } = foreignFormat(head) ?? {};
+  if (name !== undefined) throw new Failure('body', `${path} is ${name}`, { hint });
+  if (/^(?:fffe|feff)/.test(head.toString('hex', 0, 2))) throw encodingFailure(path, 'UTF-16');
+  const [first, second, third, fourth] = head;
+  if (second === 0 && fourth === 0) throw encodingFailure(path, 'UTF-16LE');
+  if (first === 0 && third === 0) throw encodingFailure(path, 'UTF-16BE');
+  const start = head.subarray(0, 1024);
+  if (start.includes(0) && !isStartOfUtf8(start))
+    throw new Failure('body', `${path} is a binary file`, { hint: 'name a file of text' });
+}
+
+function isStartOfUtf8(start: Uint8Array): boolean {
+  try {
+    new TextDecoder('utf-8', { fatal: true }).decode(start, { stream: true });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The text of a file. Throws Failure `body` for another encoding than UTF-8. */
+async function* decodeText(chunks: AsyncIterable<Uint8Array>, path: string): AsyncGenerator<string, undefined> {
+  const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+  let last: Uint8Array = Buffer.alloc(0);
+  try {
+    for await (const chunk of rejectOtherFormats(chunks, path)) {
+      last = chunk;
+      yield decoder.decode(chunk, { stream: true });
+    }
+    yield decoder.decode();
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw singleByteFailure(path, last);
+  }
+}
+
+/** Throws Failure `body` for text that is not UTF-8. */
+export function checkUtf8(bytes: Uint8Array, path: string): void {
+  if (!isUtf8(bytes)) throw singleByteFailure(path, bytes);
+}
+
+// Five bytes are not characters of Windows-1252, and iconv would stop at them.
+function singleByteFailure(path: string, bytes: Uint8Array): Failure {
+  const hasOtherBytes = bytes.some((byte) => [0x81, 0x8d, 0x8f, 0x90, 0x9d].includes(byte));
+  return encodingFailure(path, hasOtherBytes ? 'ISO-8859-1' : 'WINDOWS-1252');
+}
+
+function encodingFailure(path: string, encoding: string): Failure {
+  const extension = extname(path);
+  const target = `${path.slice(0, path.length - extension.length)}.utf8${extension}`;
+  const command = `iconv -f ${encoding} -t UTF-8`;
+  const isFile = path !== '-' && path !== 'stdin';
+  const hint = isFile
+    ? `convert it: ${command} -o ${shellWord(target)} ${shellWord(path)}`
+    : `pipe it through: ${command}`;
+  const name = encoding.startsWith('UTF-16') ? 'UTF-16' : 'probably Windows-1252';
+  return new Failure('body', `${path} is not UTF-8, but ${name}`, { hint });
 }

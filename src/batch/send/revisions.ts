@@ -1,16 +1,16 @@
 import type { Buffer } from 'node:buffer';
 import type { Failure } from '../../errors.ts';
 import type { createBatchRecord } from '../../reports/batch/batch-statistics.ts';
-import type { LineState } from '../../reports/batch/line-facts.ts';
-import type { BatchWarnings } from '../check/batch-warnings.ts';
-import { formatResult, type LineAttempt } from '../store/result-line.ts';
+import type { LineResult } from '../../reports/batch/line-facts.ts';
+import type { BatchWarnings } from '../check/prepare-line.ts';
+import { formatResult, type LineIdentity } from '../store/result-line.ts';
 import type { ResultStore } from '../store/result-store.ts';
 import type { Scheduler } from './scheduler.ts';
 
 /** The result of a line that stray data on its connection takes back: its response may be for another request. */
 export interface StoredLine {
-  readonly attempt: LineAttempt;
-  readonly state: LineState;
+  readonly identity: LineIdentity;
+  readonly result: LineResult;
   readonly response: Buffer | undefined;
   readonly written: Promise<void>;
   readonly createDoubt: () => Failure;
@@ -28,14 +28,14 @@ export function createRevisions(
 ) {
   const pending: Promise<void>[] = [];
   let isFinished = false;
-  const revise = ({ attempt, state, response, written, createDoubt }: StoredLine): void => {
-    const { line, revision } = attempt;
+  const revise = ({ identity, result, response, written, createDoubt }: StoredLine): void => {
+    const { line, revision } = identity;
     const failure = createDoubt();
-    record.revise(line, failure, state);
+    record.revise(line, failure, result);
     addOutcome({ failure, status: 'unknown' }, true);
     const warned = warnings.addResponseWarnings(line, [failure.facts.summary ?? failure.message]);
-    const result = formatResult({ ...attempt, revision: revision + 1 }, null, response, failure, redact);
-    const revised = written.then(() => store.revise(result));
+    const bytes = formatResult({ ...identity, revision: revision + 1 }, { ...result, failure }, response, redact);
+    const revised = written.then(() => store.revise(bytes));
     pending.push(Promise.all([revised, warned]).then(() => {}, onError));
   };
   return {

@@ -2,6 +2,7 @@ import type { Buffer } from 'node:buffer';
 import { type ChatExpectations, type ExpectationResult, expectationFailure } from '../../client/chat-expectations.ts';
 import type { Connection } from '../../client/connection.ts';
 import { createDoubt, requestFailure } from '../../client/exchange-failure.ts';
+import type { CreateLineGuard, LineGuard } from '../../client/job-guard.ts';
 import { hasIdOfRequest } from '../../client/read-response.ts';
 import {
   createRequestContext,
@@ -24,7 +25,6 @@ import type { LostLine } from '../../reports/batch/batch-statistics.ts';
 import {
   classifyLine,
   type LineResult,
-  type LineState,
   messageWithIssue,
   resultLineFacts,
   UNSENT,
@@ -34,10 +34,9 @@ import type { BatchOptions } from '../batch-options.ts';
 import { type LineChecks, prepareLine } from '../check/prepare-line.ts';
 import type { BatchInput, LineSelection } from '../read/batch-input.ts';
 import type { IndexedResult, SentLine } from '../store/line-table.ts';
-import { type Checkpoint, formatResult, type LineAttempt } from '../store/result-line.ts';
+import { type Checkpoint, formatResult, type LineIdentity } from '../store/result-line.ts';
 import { canSendLine, type PriorLine, type ResultStore } from '../store/result-store.ts';
 import { priceOf, spendingOf } from './budget.ts';
-import type { CreateLineGuard, LineGuard } from './line-guard.ts';
 import type { Revisions } from './revisions.ts';
 import type { Scheduler, Turn } from './scheduler.ts';
 
@@ -67,8 +66,9 @@ export interface BatchJob extends BatchPlan {
   readonly context: Context;
 }
 
-/** Where the result of a line goes, and when the line is sent. */
-export interface LineSlot extends Pick<InputLine, 'expressions'> {
+/** A line, where its result goes, and when it is sent. */
+export interface LineSlot {
+  readonly line: InputLine;
   readonly checkpoint: Checkpoint;
   /** Writes the result, or nothing, when it is its turn. */
   readonly put: (result: Uint8Array | undefined) => Promise<void>;
@@ -83,15 +83,10 @@ type LineProgress = { -readonly [member in keyof LostLine]: LostLine[member] } &
   isRecorded: boolean;
 };
 
-/** What ids and times of the body are made from: the same in all runs that send the line. */
-interface LineKey extends SentLine {
-  readonly line: number;
-}
-
 /** Sends a line, unless an earlier run has its outcome or it must not be sent twice, and stores the result. */
-export async function runLine(line: InputLine, slot: LineSlot, job: BatchJob): Promise<LineResult> {
+export async function runLine(slot: LineSlot, job: BatchJob): Promise<LineResult> {
   const { store, checks } = job;
-  const { checkpoint, progress } = slot;
+  const { line, checkpoint, progress } = slot;
   const digest = checkpoint.input;
   const prior = store.findPrior(line.number, digest);
   const { entry } = prior;
@@ -99,35 +94,34 @@ export async function runLine(line: InputLine, slot: LineSlot, job: BatchJob): P
   if (entry?.exitCode === 0 && prior.applied === 'yes') return keepEarlierResult(entry, slot, job);
   const isStopped = job.scheduler.stopSignal.aborted;
   if (isStopped && prior.applied === 'no') return settle(slot, job, UNSENT);
-  const key: LineKey = { line: line.number, digest, timestampMs: prior.sentAtMs || job.context.runtime.now() };
+  // What ids and times of the body are made from: the same in all runs that send the line.
+  const key: SentLine = { digest, timestampMs: prior.sentAtMs || job.context.runtime.now() };
   const { draft, customId } = await prepareLine(line, key, checks);
   const request = draft instanceof Failure ? draft : prepareRequest(checks.settings, draft);
   const [requestId] = request instanceof Failure ? [] : Object.values(request.ids);
-  const unsent: LineAttempt = {
-    line: key.line,
+  const identity: LineIdentity = {
+    line: line.number,
     checkpoint,
     id: customId ?? (requestId === undefined ? undefined : writeJson(requestId)),
     // A result that was taken back must not count again, in whatever order the results are read.
     revision: entry?.revision ? entry.revision + 1 : 0,
-    attempts: 0,
-    milliseconds: 0,
   };
   if (request instanceof Failure) {
-    if (prior.applied !== 'no') return keepPriorOutcome(prior, unsent, slot, job);
-    await store.recordChanged(key.line, digest);
-    return storeUnsent(request, unsent, slot, job);
+    if (prior.applied !== 'no') return keepPriorOutcome(prior, identity, slot, job);
+    await store.recordChanged(line.number, digest);
+    return storeUnsent(unsentResult(request, job), identity, slot, job);
   }
   const requestContext = createRequestContext(request, job.connection);
-  const guard = job.guardFor?.(key.line, request.draft, prior.applied === 'unknown');
+  const guard = job.guardFor?.(line.number, request.draft, prior.applied === 'unknown');
   const known = prior.applied === 'unknown' ? await guard?.knownResponse() : undefined;
-  if (known) return settle(slot, job, { ...UNSENT, ...classifyLine(0) }, formatResult(unsent, null, known));
+  if (known) return storeUnsent({ ...UNSENT, ...classifyLine(0) }, identity, slot, job, known);
   if (isStopped || !canSendLine(prior, request.effect, job.options.canRetryUnknown))
-    return keepPriorOutcome(prior, unsent, slot, job, request);
+    return keepPriorOutcome(prior, identity, slot, job, request);
   const replaced = request.ids[request.operation.replaces ?? ''];
-  const sent = await job.runInSequence(replaced, () => sendLine(requestContext, key, { guard, prior }, slot, job));
-  const stored = await storeLine(sent, requestContext, unsent, prior, slot, job);
+  const sent = await job.runInSequence(replaced, () => sendLine(requestContext, key, guard, prior, slot, job));
+  const stored = await storeLine(sent, requestContext, identity, prior, slot, job);
   if (stored.status !== 'unsent') return stored;
-  return prior.applied === 'no' ? settle(slot, job, stored) : keepPriorOutcome(prior, unsent, slot, job, request);
+  return prior.applied === 'no' ? settle(slot, job, stored) : keepPriorOutcome(prior, identity, slot, job, request);
 }
 
 // The next request may start before the result of this one is written.
@@ -140,17 +134,25 @@ async function settle(slot: LineSlot, job: BatchJob, result: LineResult, bytes?:
   return result;
 }
 
-function storeUnsent(failure: Failure, unsent: LineAttempt, slot: LineSlot, job: BatchJob): Promise<LineResult> {
-  const { redact } = job.context.report;
+function storeUnsent(
+  result: LineResult,
+  identity: LineIdentity,
+  slot: LineSlot,
+  job: BatchJob,
+  response?: Buffer,
+): Promise<LineResult> {
+  return settle(slot, job, result, formatResult(identity, result, response, job.context.report.redact));
+}
+
+function unsentResult(failure: Failure, { context: { report } }: BatchJob): LineResult {
   const state = classifyLine(failure.exitCode, failure.facts.applied);
-  const result = { ...UNSENT, ...state, failure, message: failureMessage(failure, redact) };
-  return settle(slot, job, result, formatResult(unsent, null, undefined, failure, redact));
+  return { ...UNSENT, ...state, failure, message: failureMessage(failure, report.redact) };
 }
 
 // What earlier runs know about a line that they may have sent, in place of a result of this run.
 async function keepPriorOutcome(
   prior: PriorLine,
-  unsent: LineAttempt,
+  identity: LineIdentity,
   slot: LineSlot,
   job: BatchJob,
   sendable?: PreparedRequest,
@@ -159,7 +161,7 @@ async function keepPriorOutcome(
   const kept =
     entry && entry.applied !== 'no'
       ? await keepEarlierResult(entry, slot, job)
-      : await storeUnsent(lostResponseFailure(sendable), unsent, slot, job);
+      : await storeUnsent(unsentResult(lostResponseFailure(sendable), job), identity, slot, job);
   return { ...kept, isIdempotent: sendable !== undefined && canSendLine(prior, sendable.effect, false) };
 }
 
@@ -189,16 +191,17 @@ interface SentLineResult extends SentRequest {
 // Records a line, sends it, and reads the response.
 async function sendLine(
   request: RequestContext,
-  { line, digest, timestampMs }: LineKey,
-  { guard, prior }: { readonly guard: LineGuard | undefined; readonly prior: PriorLine },
-  { turn, memory, progress }: LineSlot,
+  key: SentLine,
+  guard: LineGuard | undefined,
+  prior: PriorLine,
+  { line: { number: line }, turn, memory, progress }: LineSlot,
   { store, scheduler, revisions, signal, context }: BatchJob,
 ): Promise<SentLineResult> {
   const { runtime, report } = context;
   let journalError: unknown;
   const record = async (): Promise<void> => {
     if (progress.isRecorded) return;
-    await store.recordSending(line, { digest, timestampMs }).catch((error: unknown) => {
+    await store.recordSending(line, key).catch((error: unknown) => {
       journalError = error;
       throw error;
     });
@@ -224,7 +227,7 @@ async function sendLine(
     // So that a kill leaves only the requests in flight unknown.
     onWait: async () => {
       if (!progress.isRecorded || isIdempotent(request.effect) || prior.sentAtMs !== undefined) return;
-      await store.recordWithdrawn(line, digest);
+      await store.recordWithdrawn(line, key.digest);
       progress.isRecorded = false;
     },
     onOutcome: guard?.recordOutcome,
@@ -247,55 +250,54 @@ async function sendLine(
 async function storeLine(
   sent: SentLineResult,
   request: RequestContext,
-  unsent: LineAttempt,
+  identity: LineIdentity,
   prior: PriorLine,
   slot: LineSlot,
   job: BatchJob,
 ): Promise<LineResult> {
   const { doc, warnings, status, endedAt, watch } = sent;
-  const { line, checkpoint } = unsent;
-  const { progress } = slot;
-  const { redact } = job.context.report;
+  const { line, progress } = slot;
+  const { report, runtime } = job.context;
   const { attempts } = request.progress;
   const milliseconds = endedAt - (progress.sentAt ?? endedAt);
-  const heldBy = slot.memory.hasWaited() ? 'memory' : slot.turn.heldBy();
   const isComplete = !sent.failure && doc !== undefined;
-  const expectations = (isComplete && job.expectations?.(rootOf(doc), milliseconds, slot.expressions)) || [];
+  const expectations = (isComplete && job.expectations?.(rootOf(doc), milliseconds, line.expressions)) || [];
   const isOwnResponse = hasIdOfRequest(doc, request);
   const doubtOf = createDoubt(request);
   const doubt = watch.hasStrayData() && !isOwnResponse ? doubtOf() : undefined;
   const failure = doubt ?? failureOf(sent, expectations, request, prior.applied, job);
   const isInterrupted =
     !doubt && sent.failure && signalOfFailure(sent.failure.code) && sent.failure.facts.applied === 'no';
-  const state = classifyLine(failure?.exitCode ?? 0, failure?.facts.applied);
-  const isWithdrawn = isInterrupted || (failure && !state.isUnresolved);
+  const { isUnresolved, status: lineStatus } = classifyLine(failure?.exitCode ?? 0, failure?.facts.applied);
+  const isWithdrawn = isInterrupted || (failure && !isUnresolved);
   // Before its result is stored, so that a record after such a result is always of a later attempt.
   if (isWithdrawn && progress.isRecorded && prior.sentAtMs === undefined)
-    await job.store.recordWithdrawn(line, checkpoint.input);
+    await job.store.recordWithdrawn(line.number, identity.checkpoint.input);
   if (isInterrupted) return { ...UNSENT, attempts };
   const shownWarnings = doubt ? [doubt.facts.summary ?? doubt.message] : failure ? [] : warnings;
-  await job.checks.warnings.addResponseWarnings(line, shownWarnings);
+  await job.checks.warnings.addResponseWarnings(line.number, shownWarnings);
   // Written out, because a copy with more properties is slow (docs/internals/performance.md).
-  const attempt: LineAttempt = {
-    line,
-    checkpoint,
-    id: unsent.id,
-    revision: unsent.revision,
+  const result: LineResult = {
+    status: lineStatus,
+    isUnresolved,
+    failure,
+    isIdempotent: isIdempotent(request.effect),
+    message: failure && failureMessage(failure, report.redact),
     attempts,
-    milliseconds,
-    endedAtMs: job.context.runtime.now(),
-    heldBy,
-    expectations,
+    milliseconds: Math.round(milliseconds),
+    httpStatus: failure ? failure.facts.status : status,
+    received: withPrice(sent, job.options.prices),
     warnings,
-    facts: withPrice(sent, job.options.prices),
+    expectations,
+    endedAtMs: runtime.now(),
+    heldBy: slot.memory.hasWaited() ? 'memory' : slot.turn.heldBy(),
   };
-  const bytes = formatResult(attempt, status ?? null, sent.bytes, failure, redact);
-  const result = createLineResult(sent, attempt, failure, state, request, job);
+  const bytes = formatResult(identity, result, sent.bytes, report.redact);
   // Without the result, whose response a connection would hold.
   const written = settle(slot, job, result, bytes).then(() => {});
   // Stray data may have arrived while a record or a warning was written.
-  if (state.status !== 'unknown' && !isOwnResponse)
-    watch.keep({ attempt, state, response: sent.bytes, written, createDoubt: doubtOf });
+  if (lineStatus !== 'unknown' && !isOwnResponse)
+    watch.keep({ identity, result, response: sent.bytes, written, createDoubt: doubtOf });
   await written;
   return result;
 }
@@ -304,30 +306,6 @@ async function storeLine(
 function withPrice({ facts }: SentLineResult, prices: BatchJob['options']['prices']): SentLineResult['facts'] {
   const cost = facts.cost === undefined ? priceOf(facts, prices) : undefined;
   return cost === undefined ? facts : { ...facts, cost: new RawJson(String(cost)) };
-}
-
-function createLineResult(
-  { status, warnings }: SentLineResult,
-  { milliseconds, endedAtMs, heldBy, facts = {} }: LineAttempt,
-  failure: Failure | undefined,
-  state: LineState,
-  { effect, progress }: RequestContext,
-  { context: { report } }: BatchJob,
-): LineResult {
-  return {
-    status: state.status,
-    isUnresolved: state.isUnresolved,
-    failure,
-    isIdempotent: isIdempotent(effect),
-    message: failure && failureMessage(failure, report.redact),
-    attempts: progress.attempts,
-    milliseconds: Math.round(milliseconds),
-    httpStatus: failure ? failure.facts.status : status,
-    received: facts,
-    warnings,
-    endedAtMs,
-    heldBy,
-  };
 }
 
 function failureOf(

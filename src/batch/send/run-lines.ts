@@ -151,16 +151,16 @@ function createLineProcess(
       await written;
     };
     const slot: LineSlot = {
+      line,
       checkpoint: { input: digestInputLine(line), row: line.rowDigest, ...store.batch },
       put,
-      expressions: line.expressions,
       turn: scheduler.createTurn(line.length),
       // With --ordered, a large response waits for the results before it, which need the memory first.
       memory: shareMemory(ordered),
       progress: { isRecorded: false, mayBeApplied: true, sentAt: undefined, hasResponse: false },
     };
     try {
-      const result = await runLine(line, slot, job);
+      const result = await runLine(slot, job);
       record.add(line, result);
       await job.onResult?.(line.number, result);
     } catch (error) {

@@ -7,7 +7,7 @@ export interface IndexedResult {
   readonly length: number;
   readonly exitCode: number;
   readonly applied: AppliedState;
-  /** See LineAttempt; the table keeps up to 63. */
+  /** See LineIdentity; the table keeps up to 63. */
   readonly revision: number;
   readonly digest: string;
 }

@@ -186,7 +186,7 @@ function createReader(): Reader {
     { path, displayPath }: OutputPath,
     end = Number.POSITIVE_INFINITY,
   ): AsyncGenerator<Buffer, undefined> {
-    const file = await withFileFailure(`read ${displayPath}`, () => open(path));
+    const file = await withFileFailure('read', displayPath, () => open(path));
     let position = 0;
     let kept = 0;
     try {

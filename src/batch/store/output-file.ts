@@ -67,7 +67,7 @@ export async function readOutput({ path, displayPath }: OutputPath, fileIndex: n
         table.setResult(entry.line, { fileIndex, offset, length: bytes.length, ...entry, digest });
     }
   } catch (error) {
-    if (!isNotFoundError(error)) throw fileFailure(`read ${displayPath}`, error);
+    if (!isNotFoundError(error)) throw fileFailure('read', displayPath, error);
     exists = false;
   }
   return { exists, validBytes, isUnterminated, isSorted, checkpoints: [...checkpoints.values()], otherInputLines };
@@ -118,7 +118,7 @@ export function earlierVersionFailure(place: string, reason: string): Failure {
 export async function findOutputs(displayPath: string, cwd: string): Promise<string[]> {
   const found = await stat(resolve(cwd, displayPath)).catch(() => undefined);
   if (!found?.isDirectory()) return [displayPath];
-  const names = await withFileFailure(`read ${displayPath}`, () => readdir(resolve(cwd, displayPath)));
+  const names = await withFileFailure('read', displayPath, () => readdir(resolve(cwd, displayPath)));
   const outputs = names.flatMap((name) => (name.endsWith('.journal') ? [join(displayPath, name.slice(0, -8))] : []));
   if (outputs.length > 0) return outputs.sort((one, other) => one.localeCompare(other, 'en', { numeric: true }));
   throw new Failure('local_file', `no file in ${displayPath} has a journal of a batch beside it`, {
@@ -136,7 +136,7 @@ export async function resolveOutputs(displayPaths: readonly string[], cwd: strin
     const path = resolve(cwd, displayPath);
     const isBegun = displayPaths.includes(displayPath) || (await pathExists(path));
     if (!isBegun) continue;
-    const file = await withFileFailure(`read ${displayPath}`, () => stat(path));
+    const file = await withFileFailure('read', displayPath, () => stat(path));
     if (!file.isFile())
       throw new Failure('local_file', `cannot read ${displayPath}: it is not a regular file`, {
         hint: 'save the output of the batch to a file first',
@@ -158,7 +158,7 @@ export async function openOutput(
   { validBytes, isUnterminated }: Pick<OutputState, 'validBytes' | 'isUnterminated'>,
   beforeWrite: () => void,
 ) {
-  const write = <T>(action: () => Promise<T>): Promise<T> => withFileFailure(`write ${displayPath}`, action);
+  const write = <T>(action: () => Promise<T>): Promise<T> => withFileFailure('write', displayPath, action);
   const handle = await write(() => open(path, 'a+', 0o600));
   const appendBytes = await write(() => openAppender(handle, path, validBytes, beforeWrite));
   const append = (bytes: Uint8Array): Promise<void> => write(() => appendBytes(bytes));
@@ -186,7 +186,7 @@ export async function readResult(
   { offset, length }: Pick<IndexedResult, 'offset' | 'length'>,
   displayPath: string,
 ): Promise<Buffer> {
-  return withFileFailure(`read ${displayPath}`, async () => {
+  return withFileFailure('read', displayPath, async () => {
     const { buffer, bytesRead } = await handle.read(Buffer.allocUnsafe(length), 0, length, offset);
     if (bytesRead === length) return buffer;
     throw new Failure('local_file', `${displayPath} changed while svc read it`, { hint: 'run the command again' });
@@ -229,7 +229,7 @@ export async function writeResultsInOrder(
       const output = found && outputs[found.fileIndex];
       if (!output) continue;
       const { path, displayPath } = output;
-      const handle = handles.get(output) ?? (await withFileFailure(`read ${displayPath}`, () => open(path, 'r')));
+      const handle = handles.get(output) ?? (await withFileFailure('read', displayPath, () => open(path, 'r')));
       handles.set(output, handle);
       const bytes = await readResult(handle, found, displayPath);
       pending.push(bytes, NEWLINE);

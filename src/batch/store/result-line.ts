@@ -1,6 +1,5 @@
 import { Buffer } from 'node:buffer';
 import { hash } from 'node:crypto';
-import type { ExpectationResult } from '../../client/chat-expectations.ts';
 import type { Failure } from '../../errors.ts';
 import type { InputLine } from '../../files/split-lines.ts';
 import { BACKSLASH, CARRIAGE_RETURN, LINE_FEED, QUOTE, SPACE, TAB } from '../../json/json-bytes.ts';
@@ -8,8 +7,9 @@ import { firstStringMember, getMember, type JsonNode, rawText } from '../../json
 import { tryParseJson } from '../../json/parse-json.ts';
 import { hasByteOrderMark } from '../../json/utf8.ts';
 import { writeJson } from '../../json/write-json.ts';
-import { factsFor, type ReceivedFacts } from '../../operations/received-facts.ts';
+import { factsFor } from '../../operations/received-facts.ts';
 import { failureFields, mapTexts } from '../../output/failure-text.ts';
+import type { LineResult } from '../../reports/batch/line-facts.ts';
 import { appliedStates, MAX_LINE_NUMBER } from './line-table.ts';
 
 /** What ties a result to its input line and its batch: the `checkpoint` of a result line. */
@@ -23,23 +23,14 @@ export interface Checkpoint {
   readonly row?: string | undefined;
 }
 
-/** What the result of a line says besides its outcome. */
-export interface LineAttempt {
+/** What names a line in its result. */
+export interface LineIdentity {
   readonly line: number;
   readonly checkpoint: Checkpoint;
   /** The `custom_id` of the line, or the id in its body, as JSON. */
   readonly id?: string | undefined;
-  readonly attempts: number;
-  readonly milliseconds: number;
-  /** Milliseconds since 1970; undefined for a line that was not sent. */
-  readonly endedAtMs?: number;
-  readonly heldBy?: string | undefined;
   /** How often an earlier result of the line was taken back: a result of a higher revision replaces it. */
   readonly revision: number;
-  readonly expectations?: readonly ExpectationResult[];
-  readonly warnings?: readonly string[];
-  /** What the response says besides its result. */
-  readonly facts?: ReceivedFacts;
 }
 
 /** The digest of an input line, in 16 hex digits; a carriage return at its end does not count. */
@@ -50,34 +41,27 @@ export function digestInputLine({ bytes, length }: Pick<InputLine, 'bytes' | 'le
 
 const MAX_STORED_ERROR_CHARS = 8 * 1024;
 
-/**
- * The result line of a success with `status`, or of a failure. The response keeps every digit, on one line; one that is not JSON is
- * kept as text.
- */
+/** The result line. The response keeps every digit, on one line; one that is not JSON is kept as text. */
 export function formatResult(
-  attempt: LineAttempt,
-  status: number | null,
+  { line, checkpoint, id = 'null', revision }: LineIdentity,
+  { failure, httpStatus, received, expectations, warnings, attempts, milliseconds, endedAtMs, heldBy }: LineResult,
   response: Buffer | undefined,
-  failure?: Failure,
   redact: (text: string) => string = String,
 ): Buffer {
-  const { line, id = 'null', revision, attempts, milliseconds, endedAtMs, heldBy, checkpoint } = attempt;
-  const { expectations = [], warnings = [], facts } = attempt;
-  const received = writeJson(mapTexts(factsFor('result', facts), redact)).slice(1, -1);
-  const { input, run, operation, shard, row } = checkpoint;
-  const { status: code = null, applied = 'no' } = failure ? failure.facts : ({ status, applied: 'yes' } as const);
-  const head = `{"line":${line},"id":${id},"status":${code},"exit_code":${failure?.exitCode ?? 0},"applied":"${applied}"`;
+  const facts = writeJson(mapTexts(factsFor('result', received), redact)).slice(1, -1);
+  const { status = null, applied = 'no' } = failure ? failure.facts : ({ status: httpStatus, applied: 'yes' } as const);
+  const head = `{"line":${line},"id":${id},"status":${status},"exit_code":${failure?.exitCode ?? 0},"applied":"${applied}"`;
   const middle = [
-    ...(received === '' ? [] : [`,${received}`]),
+    ...(facts === '' ? [] : [`,${facts}`]),
     ...(failure ? [`,"error":${writeJson(failureFields(failure, redact, MAX_STORED_ERROR_CHARS))}`] : []),
-    ...(expectations.length > 0 ? [`,"expectations":${writeJson(expectations.map((one) => ({ ...one })))}`] : []),
+    ...(expectations.length > 0 ? [`,"expectations":${writeJson(expectations)}`] : []),
     ...(warnings.length > 0 ? [`,"warnings":${writeJson(warnings)}`] : []),
+    `,"attempts":${attempts},"ms":${milliseconds}`,
+    ...(endedAtMs === undefined ? [] : [`,"ended_at":"${new Date(endedAtMs).toISOString()}"`]),
+    ...(endedAtMs === undefined || heldBy === undefined ? [] : [`,"held_by":"${heldBy}"`]),
   ].join('');
-  const ended =
-    endedAtMs === undefined
-      ? ''
-      : `,"ended_at":"${new Date(endedAtMs).toISOString()}"${heldBy === undefined ? '' : `,"held_by":"${heldBy}"`}`;
-  const end = `${middle},"attempts":${attempts},"ms":${Math.round(milliseconds)}${ended},"checkpoint":{"input":"${input}","run":"${run}","operation":"${operation}","shard":"${shard}"${row === undefined ? '' : `,"row":"${row}"`}}}\n`;
+  const { input, run, operation, shard, row } = checkpoint;
+  const end = `${middle},"checkpoint":${writeJson({ input, run, operation, shard, row })}}\n`;
   const start = revision === 0 ? head : `${head},"revision":${revision}`;
   if (!response?.length) return Buffer.from(start + end);
   const json =

@@ -256,7 +256,7 @@ export async function lockOutput(
   runtime: LockRuntime,
   options: LeaseOptions,
 ): Promise<OutputPath & { readonly lease: Lease }> {
-  const target = await withFileFailure(`write ${displayPath}`, () => resolveSymlinks(path));
+  const target = await withFileFailure('write', displayPath, () => resolveSymlinks(path));
   const shownPath = target === path ? displayPath : target;
   return { path: target, displayPath: shownPath, lease: await acquireLease(target, shownPath, runtime, options) };
 }

@@ -42,10 +42,7 @@ interface Message {
   readonly origin: ValueOrigin;
 }
 
-/**
- * In the order system, developer, conversation, body, `--message`, prompt and attachments, prefill; `--system` and
- * `--developer` replace a leading message of their role.
- */
+/** In the order system, developer, conversation, body, `--message`, prompt, prefill; a leading message of the same role is replaced. */
 export async function messageEdits(draft: Draft, input: MessageInput): Promise<(Edit | Issue)[]> {
   const { given, inputs, prompt, conversation } = input;
   const files = givenTexts(given, 'attach');
@@ -120,10 +117,7 @@ function listedMessages(list: JsonNode | undefined, originOf: (index: number) =>
   }));
 }
 
-/**
- * The draft with `stream: true`, unless the body sets `stream` or requests anything that cannot be streamed. `live`: one text
- * on a terminal; `chunks`: each chunk as it arrives. `needsUsage` requests token counts, too.
- */
+/** Requests a stream, unless the body sets `stream` or cannot be streamed: of one text (`live`), or of chunks. `needsUsage` adds token counts. */
 export function withStreamEnabled(draft: Draft, display: 'live' | 'chunks', needsUsage: boolean): Draft {
   const body = rootOf(draft.doc);
   const promptLogprobs = getMember(body, 'prompt_logprobs');

@@ -3,17 +3,7 @@ import { Failure, usageFailure } from '../../errors.ts';
 import { pathExists } from '../../files/file-errors.ts';
 import { acquireLock } from '../../files/file-lock.ts';
 import { descriptorOf, isSameFile, rejectDirectoryName, writeFileAtomically } from '../../files/file-replacement.ts';
-import {
-  getMember,
-  isTrue,
-  itemsAt,
-  type JsonKind,
-  type JsonNode,
-  kindOf,
-  membersOf,
-  rawText,
-  rootOf,
-} from '../../json/json-node.ts';
+import { getMember, isTrue, itemsAt, type JsonNode, kindOf, membersOf, rawText, rootOf } from '../../json/json-node.ts';
 import { type JsonValue, RawJson, writeJson } from '../../json/write-json.ts';
 import { choicesByIndex, contentText, toolCalls } from '../../operations/chat-text.ts';
 import { reasoningNames } from '../../operations/reasoning-names.ts';
@@ -30,10 +20,7 @@ export interface Conversation {
   readonly close: () => Promise<void>;
 }
 
-/**
- * Opens a conversation; a missing or empty file is an empty one. `outputPath` is where the result goes, as typed. Throws
- * usage if both are one file or it is stdin, Failure `local_file` while another process uses it, and `body` if it is not an array.
- */
+/** Opens a conversation; a missing or empty file is an empty one. Throws usage, `local_file` while another process uses it, and `body`. */
 export async function openConversation(
   displayPath: string,
   outputPath: string | undefined,
@@ -113,19 +100,17 @@ function keptFields(response: JsonNode): (readonly [name: string, value: RawJson
 }
 
 function joinContents(beginning: JsonNode | undefined, response: JsonNode): JsonValue {
-  const hasParts = [beginning, response].some((message) => rawMember(message, 'content', 'list'));
-  if (!hasParts) return contentText(beginning) + contentText(response);
+  if (![beginning, response].some(hasParts)) return contentText(beginning) + contentText(response);
   return [...contentParts(beginning), ...contentParts(response)];
 }
 
 function contentParts(message: JsonNode | undefined): JsonValue[] {
-  if (rawMember(message, 'content', 'list'))
-    return itemsAt(message, 'content').map((part) => new RawJson(rawText(part)));
+  if (hasParts(message)) return itemsAt(message, 'content').map((part) => new RawJson(rawText(part)));
   const text = contentText(message);
   return text === '' ? [] : [{ type: 'text', text }];
 }
 
-function rawMember(message: JsonNode | undefined, name: string, kind: JsonKind): RawJson | undefined {
-  const value = getMember(message, name);
-  return value && kindOf(value) === kind ? new RawJson(rawText(value)) : undefined;
+function hasParts(message: JsonNode | undefined): boolean {
+  const content = getMember(message, 'content');
+  return content !== undefined && kindOf(content) === 'list';
 }

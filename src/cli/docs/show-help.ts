@@ -1,3 +1,5 @@
+import type { Buffer } from 'node:buffer';
+import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { type Command, type RunCommand, runsChild } from '../../command.ts';
 import type { Context } from '../../context.ts';
@@ -5,7 +7,6 @@ import { childExitCodes, exitCodes, usageFailure } from '../../errors.ts';
 import { closestMatch, joinWithOr } from '../../fields/closest-match.ts';
 import { type Flag, flagForms } from '../../flag.ts';
 import { requestedFilter } from '../../output/output-format.ts';
-import { pageText } from '../../output/pager.ts';
 import type { Writer } from '../../output/writer.ts';
 import type { Runtime } from '../../runtime.ts';
 import { version } from '../../version.ts';
@@ -24,8 +25,7 @@ export const runHelp: RunCommand<HelpOptions> = async ({ args, options }, contex
   const { runtime, stdout } = context;
   if (options.skill) {
     if (args.length > 0) throw usageFailure('--skill covers all commands and takes no topic', 'run: svc help --skill');
-    // From dist/, where the bundle is.
-    return stdout.write(await readFile(new URL('../skills/svc/SKILL.md', import.meta.url)));
+    return stdout.write(await readPackaged('skills/svc/SKILL.md'));
   }
   const [name = ''] = args;
   const topic = args.length === 1 ? helpTopicNames.find((one) => one === name) : undefined;
@@ -39,6 +39,14 @@ export const runHelp: RunCommand<HelpOptions> = async ({ args, options }, contex
   if (topic) return showPage(renderHelp(helpTopics[topic](), helpColumns(runtime, stdout)), context);
   return showHelp({ words: args, isFull: true }, context);
 };
+
+export const runCompletion: RunCommand = async ({ args: [shell] }, { stdout }) =>
+  stdout.write(await readPackaged(`completions/${shell === 'zsh' ? '_svc' : `svc.${shell}`}`));
+
+// From dist/, where the bundle is.
+function readPackaged(file: string): Promise<Buffer> {
+  return readFile(new URL(`../${file}`, import.meta.url));
+}
 
 /** Prints the help that a command line requested; long help on a terminal through `PAGER`, if that is set. */
 export async function showHelp(request: HelpRequest, context: HelpContext): Promise<void> {
@@ -60,6 +68,15 @@ async function printJson(commands: readonly Command[], options: HelpOptions, con
 async function showPage(text: string, { runtime: { env, cwd }, stdout, noInput }: HelpContext): Promise<void> {
   if (stdout.isTerminal && !noInput && env.PAGER && (await pageText(text, env.PAGER, { env, cwd }))) return;
   await writeStyled(text, stdout);
+}
+
+// In the user's pager, until it ends; false when the pager cannot start or fails.
+async function pageText(text: string, pager: string, { env, cwd }: Pick<Runtime, 'env' | 'cwd'>): Promise<boolean> {
+  const child = spawn(pager, { cwd, env: { LESS: 'FRX', ...env }, shell: true, stdio: ['pipe', 'inherit', 'inherit'] });
+  child.stdin.on('error', () => {}).end(text);
+  return new Promise((resolve) => {
+    child.once('error', () => resolve(false)).once('close', (code) => resolve(code === 0));
+  });
 }
 
 // The width of the terminal, else COLUMNS, else 80.

@@ -23,10 +23,7 @@ type MergeOptions = ResultOptions & OptionsOfList<typeof mergeFlags>;
 
 const MAX_EMPTY_LINE_BYTES = 1024;
 
-/**
- * Combines the results of sharded batches in the order of their lines. Throws Failure `safety_check` for outputs that are not of one
- * batch, and `partly_failed` for missing or failed lines, after writing all results.
- */
+/** Combines results in the order of their lines. Throws `safety_check` for several batches, and `partly_failed` after writing all. */
 export async function runBatchMerge({ args, options }: Invocation<MergeOptions>, context: Context): Promise<void> {
   const { runtime, stdout, report } = context;
   chooseFormat('lines', options, stdout.isTerminal);

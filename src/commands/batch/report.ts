@@ -1,13 +1,20 @@
 import { Buffer } from 'node:buffer';
 import { createReadStream } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { isTableName, openTable } from '../../batch/read/table-records.ts';
-import { compareOutputs, type IndexedOutput } from '../../batch/store/compare-results.ts';
-import { createLineTable } from '../../batch/store/line-table.ts';
-import { MAX_RESULT_BYTES, type OutputPath, readOutput, resolveOutputs } from '../../batch/store/output-file.ts';
+import { createLineTable, type IndexedResult, type LineTable } from '../../batch/store/line-table.ts';
+import {
+  MAX_RESULT_BYTES,
+  type OutputPath,
+  readOutput,
+  readResult,
+  resolveOutputs,
+} from '../../batch/store/output-file.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
+import { withFileFailure } from '../../files/file-errors.ts';
 import { rejectReplacedInput } from '../../files/file-replacement.ts';
 import { limitYoungGeneration } from '../../files/heap-limit.ts';
 import { unreadableInputFailure } from '../../files/read-input.ts';
@@ -17,7 +24,15 @@ import { getMember, rootOf } from '../../json/json-node.ts';
 import { parseJson, tryParseJson } from '../../json/parse-json.ts';
 import { promptText } from '../../operations/chat-text.ts';
 import type { ResultOptions } from '../../output/output-format.ts';
-import { addToReport, type BatchReport, createBatchReport, truncateSample } from '../../reports/batch/batch-report.ts';
+import {
+  addToReport,
+  type BatchReport,
+  type Comparison,
+  createBatchReport,
+  createComparison,
+  resultText,
+  truncateSample,
+} from '../../reports/batch/batch-statistics.ts';
 import { classifyLine, resultLineFacts } from '../../reports/batch/line-facts.ts';
 import { comparisonHtml, reportHtml } from '../../reports/batch/report-html.ts';
 import { comparisonJson, comparisonText, reportJson, reportText } from '../../reports/batch/report-text.ts';
@@ -84,6 +99,43 @@ async function addFile(report: BatchReport, file: OutputPath): Promise<IndexedOu
     throw unreadableInputFailure(file.displayPath, error);
   }
   return { ...file, table };
+}
+
+/** An output whose results are in a table. */
+interface IndexedOutput extends OutputPath {
+  readonly table: LineTable;
+}
+
+/** Compares the results of two outputs line by line. Throws Failure `local_file` if one cannot be read. */
+async function compareOutputs([first, second]: readonly [IndexedOutput, IndexedOutput]): Promise<Comparison> {
+  const comparison = createComparison();
+  const { changes } = comparison;
+  const handles = new Map<IndexedOutput, FileHandle>();
+  const readText = async (output: IndexedOutput, place: IndexedResult): Promise<string | undefined> => {
+    const handle = handles.get(output);
+    return handle && resultText(resultLineFacts(tryParseJson(await readResult(handle, place, output.displayPath))));
+  };
+  try {
+    for (const output of [first, second])
+      handles.set(output, await withFileFailure('read', output.displayPath, () => open(output.path)));
+    const lastLine = Math.max(first.table.lastLine(), second.table.lastLine());
+    for (let line = 1; line <= lastLine; line += 1) {
+      const [before, after] = [first.table.result(line), second.table.result(line)];
+      if (before && !after) comparison.onlyFirst += 1;
+      if (after && !before) comparison.onlySecond += 1;
+      if (!before || !after) continue;
+      comparison.compared += 1;
+      const [was = '', is = ''] = await Promise.all([readText(first, before), readText(second, after)]);
+      const isDone = [before, after].map(({ exitCode }) => exitCode === 0);
+      if (!isDone.includes(true)) comparison.failedInBoth += 1;
+      const change = isDone[0] === isDone[1] ? 'different' : isDone[0] ? 'worse' : 'better';
+      if (change !== 'different' || was !== is)
+        changes[change].add(() => ({ line, before: truncateSample(was), after: truncateSample(is) }));
+    }
+  } finally {
+    for (const handle of handles.values()) await handle.close();
+  }
+  return comparison;
 }
 
 // Of the lines that are samples: the last message of a user, the cells of a row, or the line.

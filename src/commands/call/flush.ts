@@ -1,4 +1,4 @@
-import { sendBodies } from '../../batch/send-bodies.ts';
+import { sendBodies } from '../../batch/run-batch.ts';
 import { resolveSettings, type Settings } from '../../client/resolve-settings.ts';
 import type { Invocation } from '../../command.ts';
 import { traceBaseUrl } from '../../config/destination.ts';

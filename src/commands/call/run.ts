@@ -2,7 +2,7 @@ import { constants, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { readAuthorization } from '../../client/connection.ts';
 import type { ReadOutcome } from '../../client/read-response.ts';
-import { resolveSettings, type Settings } from '../../client/resolve-settings.ts';
+import { resolveSettings, type Settings, settingsOfOperation } from '../../client/resolve-settings.ts';
 import { sendJson } from '../../client/send.ts';
 import type { Invocation, ProcessEnd } from '../../command.ts';
 import { traceBaseUrl } from '../../config/destination.ts';
@@ -33,10 +33,7 @@ const MAX_REASON_CHARS = 400;
 
 type CallRunOptions = ServiceOptions & OptionsOfList<typeof callRunFlags>;
 
-/**
- * Runs a command and records it as a call. Returns how the command ended, whatever happens to the record, except with
- * `--require`, which throws the Failure of the record and does not start the command. Throws usage for wrong flags.
- */
+/** Returns how the command ended, whatever happens to the record; with `--require`, its Failure is thrown before the command starts. */
 export async function runCallRun({ args, options }: Invocation<CallRunOptions>, context: Context): Promise<ProcessEnd> {
   const { runtime, report } = context;
   requireConsistentFlags(args, options);
@@ -96,7 +93,8 @@ export async function runCallRun({ args, options }: Invocation<CallRunOptions>, 
     }
     const isReachable = !failure || failure.facts.status !== undefined;
     if (hasFeedback && isReachable && !(settings instanceof Failure)) {
-      const sent = sendExitFeedback(command, end, endedAtMs, { ...context, signal: controller.signal });
+      const ofFeedback = settingsOfOperation(feedbackReplaceOperation, settings);
+      const sent = sendExitFeedback(command, ofFeedback, end, endedAtMs, { ...context, signal: controller.signal });
       await reportAction(sent, report, 'the feedback on the exit code was not recorded');
     }
   } finally {
@@ -297,8 +295,13 @@ const EXIT_FEEDBACK_NAMESPACE = '0b1f8a52-6d0c-4f3e-9a75-31d7b1b6c9e4';
 
 // Replaces the feedback of a call about its exit. Its id is derived from the call, so a retry is safe. Returns the warnings
 // of the response, and throws the Failure of feedback that was not confirmed.
-async function sendExitFeedback(traced: TracedCommand, end: ProcessEnd, endedAtMs: number, context: Context) {
-  const { program, record, options } = traced;
+async function sendExitFeedback(
+  { program, record, options }: TracedCommand,
+  settings: Settings,
+  end: ProcessEnd,
+  endedAtMs: number,
+  context: Context,
+) {
   const { project_id = '', id: callId, started_at } = record;
   const type = typeof options.exitFeedback === 'string' ? options.exitFeedback : 'exit';
   const id = uuidV5(EXIT_FEEDBACK_NAMESPACE, `${callId}/${type}`);
@@ -306,9 +309,6 @@ async function sendExitFeedback(traced: TracedCommand, end: ProcessEnd, endedAtM
   const payload = { command, ...exitOf(end), duration_ms: endedAtMs - Date.parse(started_at) };
   const svc_ref = `svc:///${project_id}/call/${callId}`;
   const body = { project_id, feedback_id: id, id, feedback_type: type, svc_ref, payload };
-  // The call before it reported the same.
-  const report = { ...context.report, note: async () => {} };
-  const settings = await resolveSettings(feedbackReplaceOperation, options, { ...context, report });
   const { warnings } = await sendJson(writeJson(body), settings, context).catch((error: unknown) => {
     throw toRecordFailure(error, options);
   });

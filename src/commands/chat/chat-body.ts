@@ -2,11 +2,12 @@ import { enforceChecks } from '../../body/body-check.ts';
 import { buildBody } from '../../body/build-body.ts';
 import { withStreamEnabled } from '../../body/chat/chat-edits.ts';
 import type { Conversation } from '../../body/chat/conversation.ts';
+import type { Draft } from '../../body/draft.ts';
 import { createBodyInputs } from '../../body/input-reader.ts';
-import { isMessageListAsText } from '../../body/likely-mistakes.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
-import { rootOf } from '../../json/json-node.ts';
+import { getMember, itemsAt, itemsOf, kindOf, rootOf, stringOf } from '../../json/json-node.ts';
+import { tryParseJson } from '../../json/parse-json.ts';
 import { chatOperation } from '../../operations/chat.ts';
 import { requestedChoiceCount } from '../../operations/chat-text.ts';
 import { defaultFormat } from '../../output/output-format.ts';
@@ -40,4 +41,12 @@ function chooseStreamMode({ format, output }: RequestStart['settings'], isStdout
   if (format === 'jsonl') return 'chunks';
   const isTerminal = isStdoutTerminal && (output === undefined || output === '-');
   return isTerminal && (format ?? defaultFormat('chat', isTerminal)) === 'text' ? 'live' : undefined;
+}
+
+// True if the last message is a JSON array of messages as text.
+function isMessageListAsText({ doc }: Draft): boolean {
+  const content = getMember(itemsAt(rootOf(doc), 'messages').at(-1), 'content');
+  const text = content && kindOf(content) === 'string' ? stringOf(content) : '';
+  const root = /^\s*\[\s*\{/.test(text) ? tryParseJson(text) : undefined;
+  return root !== undefined && Array.from(itemsOf(root)).every((item) => getMember(item, 'role') !== undefined);
 }

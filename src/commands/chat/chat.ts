@@ -1,17 +1,19 @@
 import { requireBodySource, stdinClaim } from '../../body/body-base.ts';
 import { givenText } from '../../body/body-flags.ts';
-import { openConversation } from '../../body/chat/conversation.ts';
+import { type Conversation, messagesAfterResponse, openConversation } from '../../body/chat/conversation.ts';
 import { createBodyInputs } from '../../body/input-reader.ts';
+import { isIssue, parseJsonSource } from '../../body/json-source.ts';
 import { prepareRequest } from '../../client/request.ts';
+import { readRequestHistory, requestHistoryFile } from '../../client/request-history.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
+import { firstStringMember, getMember } from '../../json/json-node.ts';
 import { chatOperation } from '../../operations/chat.ts';
 import { type RequestStart, requestCommand } from '../operation/request-command.ts';
 import { isExpecting, readHooks } from '../operation/response-hooks.ts';
 import { sendAndShow } from '../operation/send-and-show.ts';
 import { showRequest } from '../operation/show-request.ts';
 import { buildChatBody } from './chat-body.ts';
-import { openLastConversation } from './last-conversation.ts';
 
 /** Runs a chat: an interactive session at a terminal, else settings, conversation, body, checks, send, show. */
 export const runChat = requestCommand(chatOperation, async (start, context) => {
@@ -25,7 +27,7 @@ export const runChat = requestCommand(chatOperation, async (start, context) => {
     file !== undefined
       ? await openConversation(file, start.settings.output, context.runtime, createBodyInputs(context, start.deadline))
       : start.options.continue
-        ? await openLastConversation(context)
+        ? await readLastConversation(context)
         : undefined;
   try {
     if (isInteractive) {
@@ -56,5 +58,22 @@ function isSession({ input, options, settings: { previewFormat, format = 'text' 
     !singleChatFlags.some((name) => given.has(name)) &&
     !isExpecting(options) &&
     stdinClaim(input) === undefined
+  );
+}
+
+// What the last chat in the history ended. Throws usage if the history has none with bodies.
+async function readLastConversation({ runtime }: Context): Promise<Conversation> {
+  const records = await readRequestHistory(requestHistoryFile(runtime));
+  for (const record of records.reverse()) {
+    const [request, response] = [getMember(record, 'request'), getMember(record, 'response')];
+    if (firstStringMember(record, 'command') !== 'chat' || !request || !response) continue;
+    const messages = messagesAfterResponse(request, response);
+    const source = messages === undefined ? undefined : parseJsonSource('the last conversation', messages);
+    // The history keeps the next response.
+    if (source && !isIssue(source)) return { source, save: async () => {}, close: async () => {} };
+  }
+  throw usageFailure(
+    '--continue found no conversation in the history',
+    'the history keeps conversations with SVC_HISTORY=bodies, or after: svc profile set <name> --history bodies',
   );
 }

@@ -16,10 +16,7 @@ const PROMPT = '> ';
 const CONTINUATION_PROMPT = '. ';
 const QUOTES = '"""';
 
-/**
- * Takes over the terminal until it is closed. What is typed while nothing is read shows up at the next prompt. `earlierTexts`
- * are newest first; `complete` returns the completions of the last word of a line, and that word.
- */
+/** Takes over the terminal until it is closed. `earlierTexts` are newest first; `complete` completes the last word of a line. */
 export function openLineEditor(
   { stdin, stdout, env }: Pick<Runtime, 'stdin' | 'stdout' | 'env'>,
   earlierTexts: readonly string[],

@@ -1,15 +1,17 @@
 import { Buffer } from 'node:buffer';
 import { enforceChecks } from '../../body/body-check.ts';
 import { buildBody } from '../../body/build-body.ts';
+import { createBodyInputs } from '../../body/input-reader.ts';
 import { createJobGuard, createTrainingJob } from '../../client/job-guard.ts';
 import type { ReadOutcome } from '../../client/read-response.ts';
 import { prepareRequest } from '../../client/request.ts';
-import { resolveSettings } from '../../client/resolve-settings.ts';
+import { resolveDefaults, resolveSettings } from '../../client/resolve-settings.ts';
 import type { ResponseMemory } from '../../client/response-memory.ts';
 import { sendAlone } from '../../client/send.ts';
+import { selectProfile } from '../../config/select-profile.ts';
 import type { ServiceOptions } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';
-import { Failure, toFailure } from '../../errors.ts';
+import { toFailure } from '../../errors.ts';
 import type { Fields, Shape } from '../../fields/field.ts';
 import { objectSchema } from '../../fields/json-schema.ts';
 import { formatByteSize } from '../../files/byte-size.ts';
@@ -17,7 +19,6 @@ import { rootOf } from '../../json/json-node.ts';
 import { compactJson, type JsonValue, RawJson } from '../../json/write-json.ts';
 import { operationAt, type typedOperations } from '../../operations/all-operations.ts';
 import { feedbackReplaceOperation } from '../../operations/feedback-replace.ts';
-import { feedbackSchemaOperation } from '../../operations/feedback-schema.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { failureJson } from '../../output/failure-text.ts';
 import type { Reporter } from '../../output/reporter.ts';
@@ -83,10 +84,8 @@ export async function describeTools(
 
 async function hasDefaultProject(options: ServiceOptions, context: Context): Promise<boolean> {
   try {
-    // As for a dry run: the tools are listed without a base URL, too.
-    const preview = { ...options, dryRun: true } as const;
-    const { isExact, defaults } = await resolveSettings(feedbackSchemaOperation, preview, context);
-    return !isExact && defaults.project.text !== undefined;
+    const { project } = await resolveDefaults(await selectProfile(options, context), context);
+    return project.text !== undefined;
   } catch {
     // A call reports what is wrong.
     return false;
@@ -171,15 +170,11 @@ async function sendArguments(
   const settings = await resolveSettings(operation, options, context);
   const parent = operation.continuesTrace ? readTraceParent({ TRACEPARENT: traceParent }) : undefined;
   const trace = parent && createTraceContext(parent, runtime);
-  // The arguments of the call are the only input; nothing else of the machine can be read through it.
-  const read = async (path: string): Promise<Buffer> => {
-    if (path === 'arguments') return Buffer.from(args);
-    throw new Failure('usage', 'a tool call cannot read files');
-  };
+  // The arguments of the call are the only input: without flags, nothing else of the machine can be read through it.
   const draft = await buildBody(
-    { operation, args: [], given: new Map(), options: { file: 'arguments' }, isStdinTerminal: true },
-    { settings: settings.isExact ? undefined : { ...settings.defaults, trace } },
-    { read, hasUnreadStdin: async () => false, now: runtime.now, randomBytes: runtime.randomBytes },
+    { operation, args: [], given: new Map(), options: {}, isStdinTerminal: true },
+    { settings: { ...settings.defaults, trace }, base: { whole: { label: 'arguments', bytes: Buffer.from(args) } } },
+    createBodyInputs(context),
   );
   await enforceChecks(draft, operation, { ...settings, origin: 'tool' }, context);
   const isTraining = typeof operation.arguments?.as === 'object';

@@ -1,15 +1,16 @@
 import { batchFlags, promptFlags, type RequestOptions } from '../../batch/batch-flags.ts';
 import { type CommandInput, rejectReplacedInputs } from '../../body/body-base.ts';
-import { givenText, readBodyFlags } from '../../body/body-flags.ts';
+import { type BodyFlags, givenText, givenTexts, readBodyFlags } from '../../body/body-flags.ts';
 import { rejectInvalidFlags } from '../../body/flag-edits.ts';
 import { fileReference } from '../../body/input-reader.ts';
-import { likelyMistakes } from '../../body/likely-mistakes.ts';
 import { resolveSettings, type Settings } from '../../client/resolve-settings.ts';
 import type { RunCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
 import { type Flag, isGiven } from '../../flag.ts';
 import { createDeadline, type Deadline } from '../../http/time-limits.ts';
+import { itemsOf, kindOf, stringOf } from '../../json/json-node.ts';
+import { tryParseJson } from '../../json/parse-json.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { type RunReport, withRunReport } from '../../reports/run-report.ts';
 import type { JqFilter } from '../../results/jq-filter.ts';
@@ -66,4 +67,36 @@ export function requestCommand(
       await runOne({ settings, options, input, deadline, filter, runReport }, context);
     });
   };
+}
+
+const TYPOGRAPHIC_EDGE = /^["'\s]*[\u2018-\u201f\u00ab\u00bb\u00a0]|[\u201c-\u201f\u00ab\u00bb\u00a0]$/;
+
+// What is sent as it was typed, but was probably meant differently.
+function likelyMistakes(args: readonly string[], given: BodyFlags): string[] {
+  const edge = args.find((word) => TYPOGRAPHIC_EDGE.test(word));
+  const lists = Array.from(given.keys()).flatMap((name) =>
+    givenTexts(given, name).flatMap((text) => {
+      const root = /^\s*\[.*\]\s*$/s.test(text) ? tryParseJson(text) : undefined;
+      if (!root || kindOf(root) !== 'list') return [];
+      const values = Array.from(itemsOf(root), (item) => (kindOf(item) === 'string' ? `"${stringOf(item)}"` : 'x'));
+      return `--${name} ${text} is one text; for several, write ${values.map((value) => `--${name} ${value}`).join(' ')}`;
+    }),
+  );
+  const files = ['system', 'developer', 'prefill'].map((name) => ({
+    name,
+    file: /^@([\w./~-]+\.\w+)$/.exec(givenText(given, name) ?? '')?.[1],
+  }));
+  const model = givenText(given, 'model');
+  return [
+    ...(model === '' || (model !== undefined && /\s/.test(model))
+      ? [`--model ${JSON.stringify(model)} is sent as it is; is a variable unset, or its value missing?`]
+      : []),
+    ...files.flatMap(({ name, file }) =>
+      file ? [`--${name} @${file} is sent as text; for the text of the file, write --${name} "$(cat ${file})"`] : [],
+    ),
+    ...(edge === undefined
+      ? []
+      : [`${JSON.stringify(edge)} begins or ends with a typographic quote or a no-break space, which is sent`]),
+    ...lists,
+  ];
 }

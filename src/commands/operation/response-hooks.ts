@@ -128,7 +128,7 @@ async function openSchemaExpectation(options: RequestOptions, read: BodyInputs['
     };
   if (!root) {
     const missing = Object.assign(new Error('missing'), { code: 'ENOENT' });
-    throw fileFailure(`read ${file}`, missing, {
+    throw fileFailure('read', file, missing, {
       hint: `to save the current schema: --expect ${file} --update`,
       applied: 'no',
     });

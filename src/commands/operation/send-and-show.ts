@@ -41,10 +41,7 @@ interface ShownResponse extends Omit<PrintedResponse, 'doc'> {
   readonly sent: () => FailureFacts;
 }
 
-/**
- * Sends a request, prints the response and returns it. A conversation is saved with it, even if it cannot be printed.
- * Throws the Failure otherwise. The outcome is in the reports of `--junit` and `--summary`, and in the history.
- */
+/** Sends a request, prints, records and returns the response, or throws its Failure. A conversation has it even if it is not printed. */
 export async function sendAndShow(request: PreparedRequest, start: ShowOptions, context: Context) {
   const { runtime, report } = context;
   const { settings, hooks, runReport } = start;

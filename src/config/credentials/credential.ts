@@ -122,13 +122,12 @@ export function authorizationOf({ username, description }: CredentialSource, sec
 }
 
 /** Undefined if none is configured. Throws Failure `credentials` if the environment has a part of one. */
-export function findCredentialSource(
-  scheme: AuthScheme,
-  { name, profile }: SelectedProfile,
-  runtime: EnvironmentOf,
-): CredentialSource | undefined {
-  const fromEnvironment = environmentSource(scheme, runtime);
-  if (fromEnvironment) return fromEnvironment;
+export function findCredentialSource(scheme: AuthScheme, selected: SelectedProfile, runtime: EnvironmentOf) {
+  return environmentSource(scheme, runtime) ?? storedCredential(scheme, selected);
+}
+
+/** The source of a credential in a profile, whatever the environment has. */
+export function storedCredential(scheme: AuthScheme, { name, profile }: SelectedProfile): CredentialSource | undefined {
   const isBasic = scheme === 'basic';
   const username = isBasic ? profile.username : undefined;
   if (isBasic && username === undefined) return undefined;

@@ -13,10 +13,7 @@ export type SecretContext = Pick<Context, 'runtime' | 'signal'>;
 
 const COMMAND_TIMEOUT_MS = 10_000;
 
-/**
- * Runs without a shell, in the directory of the profiles, and without svc's own secrets. Throws Failure `credentials`, which
- * never shows the output, for a command that fails, prints nothing or over 64 KiB, or takes longer than 10 s or `limitMs`.
- */
+/** Runs without a shell and without svc's own secrets. Throws `credentials`, which never shows the output, also after 10 s or `limitMs`. */
 export async function readCommandSecret(
   command: readonly string[],
   scheme: 'basic' | 'bearer',
@@ -44,10 +41,7 @@ function withoutSecrets(runtime: Runtime): Runtime['env'] {
 
 const KEYCHAIN_TIMEOUT_MS = 3_000;
 
-/**
- * The credentials with the name of an entry of the operating system's keychain in the place of each secret; with a warning
- * as they were where the keychain does not take one within 3 s.
- */
+/** The credentials with names of keychain entries in the place of secrets; as they were, with a warning, if it takes none within 3 s. */
 export async function storeInKeychain(credentials: Profile, name: string, context: Context): Promise<Profile> {
   const { password, token, ...others } = credentials;
   let why: string | undefined;

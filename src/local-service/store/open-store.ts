@@ -64,7 +64,7 @@ export async function openStore(path: string, trust?: TrustOptions): Promise<Sto
     return await prepareStore(new Library(path, { timeout: BUSY_TIMEOUT_MS }), path, size, trust);
   } catch (error) {
     const hint = 'set SVC_DATA_DIR to another directory, or name another file with svc serve --data';
-    throw fileFailure(`open the data in ${path}`, error, { hint });
+    throw fileFailure('open the data in', path, error, { hint });
   }
 }
 

@@ -1,5 +1,6 @@
 import type { AppliedState, Failure } from '../../errors.ts';
 import { firstStringMember, getMember, itemsAt, type JsonNode, numberMember } from '../../json/json-node.ts';
+import type { JsonValue } from '../../json/write-json.ts';
 import { readLineFacts } from '../../operations/received-facts.ts';
 
 export type LineStatus = 'done' | 'failed' | 'unknown' | 'unsent';
@@ -21,6 +22,7 @@ export interface LineResult extends LineState, Omit<ResultLineFacts, 'line' | 'r
   readonly isIdempotent: boolean;
   /** Signs that the response is for another request. */
   readonly warnings: readonly string[];
+  readonly expectations: readonly JsonValue[];
 }
 
 export const UNSENT: LineResult = {
@@ -34,6 +36,7 @@ export const UNSENT: LineResult = {
   httpStatus: undefined,
   received: {},
   warnings: [],
+  expectations: [],
   endedAtMs: undefined,
   heldBy: undefined,
 };

@@ -78,8 +78,14 @@ export function createTrajectoryChecks(groupBy: JsonPath | undefined) {
       findings.add({ ...finding, sameAs }, describe, line);
     }
   };
-  const addStructureError = (message: string, location: TextLocation, label: string, path = ''): void => {
-    const describe = (): Issue => ({ path, at: { label, ...location }, message });
+  const addStructureError = (
+    message: string,
+    location: TextLocation,
+    label: string,
+    path = '',
+    resembles?: Issue['resembles'],
+  ): void => {
+    const describe = (): Issue => ({ path, at: { label, ...location }, message, resembles });
     structureErrors.add({ level: 'error', code: 'invalid', sameAs: `${label} ${message}` }, describe, location.line);
   };
   const checkTrajectory = ({ bytes, location, container, document }: TrajectoryPart, label: string): JsonNode => {
@@ -149,11 +155,12 @@ export function createTrajectoryChecks(groupBy: JsonPath | undefined) {
     checkEvent,
     checkTrajectory,
     /** Records why the text of a body field could not be read to its end. */
-    addReadError: ({ message, location, syntaxProblem }: InvalidTextError, label: string, field: string): void => {
+    addReadError: (error: InvalidTextError, label: string, field: string): void => {
+      const { message, location, syntaxProblem, resembles } = error;
       if (/\.[ct]sv$/i.test(label))
         hint ??=
           'a table has no groups: convert its rows to JSON Lines, such as {"messages_and_choices":[...],"reward":1}';
-      addStructureError(message, location, label, syntaxProblem === undefined ? '' : field);
+      addStructureError(message, location, label, syntaxProblem === undefined ? '' : field, resembles);
     },
     bodyParts,
     groupCount: () => (groupBy ? assignedGroups.size : groupCount),

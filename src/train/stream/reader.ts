@@ -3,7 +3,13 @@ import { formatByteSize } from '../../files/byte-size.ts';
 import { concatChunks } from '../../http/body-chunks.ts';
 import { parseFast } from '../../json/fast-parser.ts';
 import * as ascii from '../../json/json-bytes.ts';
-import { JsonError, trailingCommaError, unexpectedByteError } from '../../json/json-error.ts';
+import {
+  JsonError,
+  type Resemblance,
+  resemblance,
+  trailingCommaError,
+  unexpectedByteError,
+} from '../../json/json-error.ts';
 import { type JsonDocument, kindName, rootOf, stringOf } from '../../json/json-node.ts';
 import { parseJson, skipValue, skipWhitespace } from '../../json/parse-json.ts';
 import { hasByteOrderMark, positionAfter, rejectUtf16, type TextPosition } from '../../json/utf8.ts';
@@ -338,16 +344,18 @@ export class InvalidTextError extends Error {
   readonly location: TextLocation;
   /** The reason why it is not valid JSON; undefined for valid JSON of another structure. */
   readonly syntaxProblem: string | undefined;
+  readonly resembles: Resemblance;
 
-  constructor(message: string, location: TextLocation, syntaxProblem?: string) {
+  constructor(message: string, location: TextLocation, syntaxProblem?: string, resembles?: Resemblance) {
     super(message);
     this.location = location;
     this.syntaxProblem = syntaxProblem;
+    this.resembles = resembles;
   }
 }
 
-function invalidJsonError({ message }: JsonError, location: TextLocation): InvalidTextError {
-  return new InvalidTextError(`invalid JSON: ${message}`, location, message);
+function invalidJsonError({ message, unexpected }: JsonError, location: TextLocation): InvalidTextError {
+  return new InvalidTextError(`invalid JSON: ${message}`, location, message, resemblance(unexpected, location));
 }
 
 function withLocation<T>(read: () => T, locationAt: (offset: number) => TextLocation): T {

@@ -152,7 +152,7 @@ async function* readByteRange(
 
 function throwUnreadable(label: string): (error: unknown) => never {
   return (error) => {
-    throw fileFailure(`read ${label}`, error, { applied: 'no' });
+    throw fileFailure('read', label, error, { applied: 'no' });
   };
 }
 
@@ -186,7 +186,7 @@ function createCopies(directory: string | undefined, maxBytes: number | undefine
   const append = async (chunk: Uint8Array, label: string): Promise<void> => {
     if (directory === undefined) return;
     spool ??= await openSpool(directory, maxBytes).catch((error: unknown) => {
-      throw fileFailure(`keep a copy of ${label} in ${directory}`, error, { hint, applied: 'no' });
+      throw fileFailure('keep a copy of', `${label} in ${directory}`, error, { hint, applied: 'no' });
     });
     await spool.append(chunk, label, hint);
     usedBytes += chunk.length;
@@ -252,7 +252,7 @@ async function* decompressChunks(
     yield* decompressed;
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && /^(Z_|ZSTD_|ERR_)/.test(String(error.code)))) throw error;
-    throw fileFailure(`read ${label}: it is not valid ${compression}`, error, { applied: 'no' });
+    throw fileFailure('read', `${label}: it is not valid ${compression}`, error, { applied: 'no' });
   }
 }
 
@@ -280,7 +280,7 @@ async function expandDirectory(path: string, cwd: string): Promise<string[]> {
   const isDirectory = path !== '-' && (await stat(absolutePath).catch(() => undefined))?.isDirectory() === true;
   if (!isDirectory) return [path];
   const entries = await readdir(absolutePath, { withFileTypes: true }).catch((error: unknown) => {
-    throw fileFailure(`read ${path}`, error);
+    throw fileFailure('read', path, error);
   });
   const files = entries.filter((one) => !one.isDirectory() && /\.(json|jsonl|gz)$/.test(one.name));
   if (files.length === 0)
