@@ -9,12 +9,11 @@ import type { BatchEnd } from './send/run-lines.ts';
 /** Reports how a batch ended. Throws the Failure of the batch as a whole. */
 export async function reportBatch(end: BatchEnd): Promise<void> {
   const { tally, inputError, storeError, job } = end;
-  const { runReport } = job;
   const { report } = job.context;
   const { isResumable } = job.store;
   await job.checks.warnings.finish();
   const summary = formatBatchSummary(tally, end.elapsedMs);
-  const reportFailure = await runReport?.save(end.stopReason).then(() => undefined, toFailure);
+  const reportFailure = await job.record.save(end.stopReason).then(() => undefined, toFailure);
   for (const text of causeLines(tally)) await report.error(text);
   for (const text of statisticsLines(tally)) await report.note(text);
   const { maxTotalTokens, maxCost } = job.options;

@@ -19,8 +19,8 @@ import { chooseFormat, type OutputFormat, type ResultOptions, requestedFilter } 
 import type { Reporter } from '../output/reporter.ts';
 import { openSink } from '../output/sink.ts';
 import { formatLineRanges } from '../output/transfer-text.ts';
-import { totalLines } from '../reports/batch/batch-statistics.ts';
-import { type RunReport, withRunReport } from '../reports/run-report.ts';
+import { type BatchRecord, createBatchRecord, totalLines } from '../reports/batch/batch-statistics.ts';
+import { withRunReport } from '../reports/run-report.ts';
 import { filteredSink, type JqFilter } from '../results/jq-filter.ts';
 import { openResultFilter, printResult, resultOf } from '../results/print-result.ts';
 import { readParent } from '../trace/trace-context.ts';
@@ -74,7 +74,10 @@ export async function runBatch(
   const conversation = givenText(names.given, 'conversation');
   const title = `svc ${operation.command.join(' ')}`;
   await withRunReport({ output, junit, summary }, conversation, title, context, (runReport) =>
-    runSteps({ ...names, settings, batchOptions, filter, splitInput, output, runReport }, context),
+    runSteps(
+      { ...names, settings, batchOptions, filter, splitInput, output, record: createBatchRecord(runReport) },
+      context,
+    ),
   );
 }
 
@@ -88,7 +91,7 @@ interface BatchRequest {
   readonly filter: JqFilter | undefined;
   readonly splitInput: LineSplitter | undefined;
   readonly output: string | undefined;
-  readonly runReport: RunReport | undefined;
+  readonly record: BatchRecord;
 }
 
 // Reads what is to be sent, compares it with the results of earlier runs, opens the results, and sends.
@@ -168,7 +171,7 @@ async function readPlan(request: BatchRequest, context: Context) {
     checks,
     expectations,
     guardsOf: (run) => guards?.createLineGuards(settings, given.allowDuplicate === true, label, run, context),
-    runReport: request.runReport,
+    record: request.record,
   };
   return { plan, rows, keepInput };
 }
@@ -317,5 +320,6 @@ export async function sendBodies(
   const store = createStreamStore({ run: checks.run, operation: operation.path, shard: '1/1' });
   const authorization = await readAuthorization(settings, context);
   const options = { ...DEFAULT_BATCH_OPTIONS, maxOutageMs };
-  return sendBatch({ input, options, checks, onResult }, store, authorization, context);
+  const record = createBatchRecord(undefined);
+  return sendBatch({ input, options, checks, record, onResult }, store, authorization, context);
 }

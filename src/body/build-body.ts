@@ -12,7 +12,7 @@ import type { BodyFlags } from './body-flags.ts';
 import { createDraft, type Draft, orderAddedFields, setDraftFields } from './draft.ts';
 import { applyFlags, rejectInvalidFlags } from './flag-edits.ts';
 import type { BodyInputs, LabeledBytes } from './input-reader.ts';
-import { emptyBodyJson, isIssue, isYamlFile, type JsonSource, objectIssue, parseJsonSource } from './json-source.ts';
+import { emptyBodyJson, isIssue, isYamlFile, type JsonSource, parseJsonSource, requireObject } from './json-source.ts';
 
 interface BuildOptions {
   /** The values for absent fields; undefined for `--exact`. */
@@ -74,8 +74,7 @@ async function parseWholeBody({ label, bytes, issue, position }: LabeledBytes): 
     ? (await import('./yaml-source.ts')).parseYamlSource(label, bytes)
     : parseJsonSource(label, bytes);
   if (isIssue(source)) return source;
-  const located = position ? { ...source, position } : source;
-  return objectIssue(located) ?? located;
+  return requireObject(position ? { ...source, position } : source);
 }
 
 /** The smallest body of an operation that passes all checks, with the fields of flags. Throws as rejectInvalidFlags does. */

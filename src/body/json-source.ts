@@ -101,6 +101,11 @@ export function objectIssue(source: JsonSource, target: FlagTarget = { path: [],
   return { path: formatJsonPath(path), at: placeInSource(source, value), message };
 }
 
+/** The same source, or why its value is not an object. */
+export function requireObject(source: JsonSource | Issue): JsonSource | Issue {
+  return isIssue(source) ? source : (objectIssue(source) ?? source);
+}
+
 /** Where the fields belong, if the missing value at `path` is the object that flags fill and the body has fields of it. */
 export function nestingHint(root: JsonNode, path: JsonPath, target: FlagTarget): string {
   const isNested =

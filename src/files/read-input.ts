@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { close, constants, createReadStream, fstat, open } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { Failure, InterruptedError } from '../errors.ts';
@@ -120,5 +121,51 @@ export async function* prependChunk<T>(chunk: T, rest: AsyncIterator<T>): AsyncG
     yield* { [Symbol.asyncIterator]: () => rest };
   } finally {
     await rest.return?.();
+  }
+}
+
+/** Up to `length` bytes from a position, less at the end of the file; in `buffer`, if there is one. Throws system errors. */
+export async function readAt(
+  file: FileHandle,
+  position: number,
+  length: number,
+  buffer = Buffer.allocUnsafe(length),
+): Promise<Buffer> {
+  let filled = 0;
+  while (filled < length) {
+    const { bytesRead } = await file.read(buffer, filled, length - filled, position + filled);
+    if (bytesRead === 0) break;
+    filled += bytesRead;
+  }
+  return buffer.subarray(0, filled);
+}
+
+/**
+ * The chunks of a file between two positions, or to its end. The next one is read while the caller works on one, which is valid
+ * until as many chunks after it as there are buffers, less one. Throws system errors.
+ */
+export async function* readRange(
+  file: FileHandle,
+  start: number,
+  end: number,
+  chunkBytes: number,
+  bufferCount = 2,
+): AsyncGenerator<Buffer, undefined> {
+  const buffers: Buffer<ArrayBuffer>[] = [];
+  const readNext = (position: number): Promise<Buffer> => {
+    const length = Math.min(chunkBytes, Math.max(0, end - position));
+    const buffer = (buffers.length === bufferCount && buffers.shift()) || Buffer.allocUnsafeSlow(length);
+    buffers.push(buffer);
+    return readAt(file, position, length, buffer);
+  };
+  let next = readNext(start);
+  for (let position = start; ; ) {
+    const chunk = await next;
+    if (chunk.length === 0) return undefined;
+    position += chunk.length;
+    next = readNext(position);
+    // Thrown when its turn comes; the caller may stop before.
+    next.catch(() => {});
+    yield chunk;
   }
 }

@@ -13,10 +13,8 @@ import {
 import { parseJson } from '../json/parse-json.ts';
 import { type JsonValue, RawJson } from '../json/write-json.ts';
 import { createDistribution } from '../reports/distribution.ts';
-import { createLinter } from '../reports/lint/linter.ts';
-import { MAX_CHART_BINS } from '../reports/lint/report.ts';
-import { lintMarkup } from '../reports/lint/report-html.ts';
-import { addReward, createRewardStats, isTrainable } from '../reports/lint/summary.ts';
+import { addReward, createLinter, createRewardStats, isTrainable } from '../reports/lint/linter.ts';
+import { lintMarkup, MAX_CHART_BINS } from '../reports/lint/report.ts';
 import { yieldToEventLoop } from './event-loop.ts';
 import {
   countTraceCalls,

@@ -4,7 +4,7 @@ import { isRecord } from '../json/is-record.ts';
 import { tryParseJson } from '../json/parse-json.ts';
 import { compactJson, type JsonValue, RawJson, writeJson } from '../json/write-json.ts';
 import { factsFor } from '../operations/received-facts.ts';
-import { markForeignLines, markFurtherLines } from './foreign-text.ts';
+import { markForeignLines, markFurtherLines } from './escape-controls.ts';
 
 const MAX_MESSAGE_CHARS = 900;
 const MAX_EXCERPT_CHARS = 52;

@@ -1,7 +1,7 @@
 import type { Failure } from '../errors.ts';
 import { type JsonValue, writeJson } from '../json/write-json.ts';
+import { createForeignTextMarker, markFurtherLines } from './escape-controls.ts';
 import { failureJson, failureText } from './failure-text.ts';
-import { createForeignTextMarker, markFurtherLines } from './foreign-text.ts';
 import { createRedactor } from './redaction.ts';
 import type { TextStyle } from './text-style.ts';
 import type { Writer } from './writer.ts';

@@ -248,12 +248,12 @@ export async function showStream(
   const shown = { doc, failure, warnings: format === 'jsonl' ? [] : folded.warnings };
   if (failure) {
     // The failure of the stream is the one to report, even if the rest of it cannot be written.
-    await showRemainder(doc, livePrinter, partialView(view)).catch(() => {});
+    await showRemainder(doc, livePrinter?.end, partialView(view)).catch(() => {});
     return shown;
   }
   try {
     if (filterFailure) throw filterFailure;
-    await ignoreClosedPipe(showRemainder(doc, livePrinter, view).then(sink.commit));
+    await ignoreClosedPipe(showRemainder(doc, livePrinter?.end, view).then(sink.commit));
   } catch (printError) {
     return { ...shown, printError };
   }
@@ -282,26 +282,18 @@ function partialView({ textOf, ...view }: ResultView): ResultView {
 
 async function showRemainder(
   doc: JsonDocument,
-  livePrinter: LiveTextPrinter | undefined,
+  endLiveText: ((whole: JsonNode) => Promise<void>) | undefined,
   view: ResultView,
 ): Promise<void> {
-  if (livePrinter) await livePrinter.end(rootOf(doc));
+  if (endLiveText) await endLiveText(rootOf(doc));
   // Each chunk was a line.
   else if (view.format !== 'jsonl') await printDocument(doc, view);
-}
-
-interface LiveTextPrinter {
-  readonly add: (text: MergedText) => void;
-  /** Prints the added texts. */
-  readonly print: () => Promise<void>;
-  /** Ends the line. What was not printed yet follows from the whole response: tool calls, and further choices. */
-  readonly end: (whole: JsonNode) => Promise<void>;
 }
 
 const MESSAGE = 'choices.message';
 
 /** A printer of the choice that arrives first, with its reasoning on stderr; a character is never split. */
-function createLiveTextPrinter(writer: Writer, report: Reporter): LiveTextPrinter {
+function createLiveTextPrinter(writer: Writer, report: Reporter) {
   const added: MergedText[] = [];
   // The first half of a surrogate pair, kept until the second half arrives.
   let pendingHalf = '';
@@ -315,8 +307,9 @@ function createLiveTextPrinter(writer: Writer, report: Reporter): LiveTextPrinte
     lastText = text;
   };
   return {
-    add: (text) => void added.push(text),
-    print: async () => {
+    add: (text: MergedText): void => void added.push(text),
+    /** Prints the added texts. */
+    print: async (): Promise<void> => {
       liveChoice ??= added[0]?.choice;
       const texts = added.splice(0).filter(({ choice }) => choice === liveChoice);
       for (const { path, text } of texts) if (path === `${MESSAGE}.reasoning`) await report.reasoning(text);
@@ -328,7 +321,8 @@ function createLiveTextPrinter(writer: Writer, report: Reporter): LiveTextPrinte
         await write(whole.slice(0, whole.length - pendingHalf.length));
       }
     },
-    end: async (whole) => {
+    /** Ends the line. What was not printed yet follows from the whole response: tool calls, and further choices. */
+    end: async (whole: JsonNode): Promise<void> => {
       await write(pendingHalf);
       await report.endReasoning();
       if (lastText !== '' && !lastText.endsWith('\n')) await writer.write('\n');

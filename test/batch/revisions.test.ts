@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { expect, it } from 'vitest';
 import { createBatchWarnings } from '../../src/batch/check/prepare-line.ts';
-import { createRevisions } from '../../src/batch/send/revisions.ts';
+import { createRevisions } from '../../src/batch/send/run-lines.ts';
 import { createStreamStore } from '../../src/batch/store/result-store.ts';
 import { Failure } from '../../src/errors.ts';
 import { createBatchRecord } from '../../src/reports/batch/batch-statistics.ts';
@@ -25,7 +25,7 @@ it.each([
   const record = createBatchRecord(undefined);
   record.tally.byStatus.done = 1;
   const failed = (error: unknown): void => expect(error).toBeUndefined();
-  const revisions = createRevisions({ warnings, store }, record, { addOutcome: () => {} }, String, failed);
+  const revisions = createRevisions(warnings, store, record, { addOutcome: () => {} }, String, failed);
   let onStrayData = (): void => {};
   const strayData = new Promise<void>((settle) => {
     onStrayData = settle;

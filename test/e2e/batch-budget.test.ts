@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { runBuilt } from '../support/built.ts';
 import { answerJson, countingServer } from '../support/counting-server.ts';
-import { run } from '../support/process.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 import { chats, feedback } from './batch.ts';
 
@@ -38,10 +38,10 @@ async function runChats(
   const args = ['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--concurrency', '16', ...flags];
   const env = { ...credentials, SVC_CONFIG_DIR: cwd };
   if (profile.length > 0) {
-    const stored = await run(['profile', 'set', 'work', '--base-url', url, ...profile], { cwd, env });
+    const stored = await runBuilt(['profile', 'set', 'work', '--base-url', url, ...profile], { cwd, env });
     if (stored.code !== 0) return { ...stored, sent, most };
   }
-  const end = await run(args, { cwd, env: profile.length > 0 ? env : { ...env, SVC_BASE_URL: url } });
+  const end = await runBuilt(args, { cwd, env: profile.length > 0 ? env : { ...env, SVC_BASE_URL: url } });
   return { ...end, sent, most };
 }
 
@@ -88,7 +88,7 @@ describe('a limit of what a batch uses', () => {
     );
     const flags = ['--max-total-tokens', '30', '--concurrency', '1', '--retries', '0'];
     const args = ['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl', ...flags];
-    const { stderr } = await run(args, { cwd, env: { ...credentials, SVC_BASE_URL: url } });
+    const { stderr } = await runBuilt(args, { cwd, env: { ...credentials, SVC_BASE_URL: url } });
     expect(stderr).toContain('6 lines: 2 done, 0 failed, 1 unknown, 3 not sent');
     expect(counts.size).toBe(3);
   });
@@ -109,8 +109,8 @@ describe('a limit of what a batch uses', () => {
     const prices = ['--price-prompt', '1', '--price-completion', '1', '--max-cost', '9'];
     const args = ['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl', ...prices];
     const setting = { cwd, env: { ...credentials, SVC_BASE_URL: url } };
-    await run([...args, '--limit', '2'], setting);
-    const { code, stderr } = await run([...args, '--limit', '3', '--resume'], setting);
+    await runBuilt([...args, '--limit', '2'], setting);
+    const { code, stderr } = await runBuilt([...args, '--limit', '3', '--resume'], setting);
     expect(code, stderr).toBe(0);
     expect(stderr).toContain('3 lines: 3 done');
     expect(stderr).not.toContain('did not count');
@@ -181,7 +181,7 @@ it('lines that replace the same record are sent one after the other', async () =
     }, 10);
   });
   const args = ['feedback', 'replace', '--batch', 'in.jsonl', '-o', 'out.jsonl'];
-  const { code, stderr } = await run(args, { cwd, env: { ...credentials, SVC_BASE_URL: url } });
+  const { code, stderr } = await runBuilt(args, { cwd, env: { ...credentials, SVC_BASE_URL: url } });
   expect(code, stderr).toBe(0);
   expect(seen).toEqual(Array(12).fill(1));
 });

@@ -3,9 +3,10 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { runBuilt } from '../support/built.ts';
 import { answerJson, countingServer } from '../support/counting-server.ts';
 import { freePort } from '../support/free-port.ts';
-import { cleanEnv, firstLine, program, run, start, waitForExit } from '../support/process.ts';
+import { cleanEnv, firstLine, program, start, waitForExit } from '../support/process.ts';
 import { noStrace, withFault } from '../support/strace.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 import { hasTerminal, runOnTerminal } from '../support/terminal.ts';
@@ -78,7 +79,7 @@ it.skipIf(process.platform !== 'linux')(
     await secondLine;
     process.kill(pid, 'SIGKILL');
     await expect.poll(() => readFileSync(`/proc/${pid}/stat`, 'utf8'), { timeout: 60_000 }).toMatch(/\) Z /);
-    const { code, stderr } = await run([...args, '--resume', '--retry-unknown'], { cwd, env });
+    const { code, stderr } = await runBuilt([...args, '--resume', '--retry-unknown'], { cwd, env });
     expect({ code, stderr }).toMatchObject({ code: 0, stderr: expect.stringContaining('3 lines: 3 done') });
   },
 );
@@ -107,7 +108,7 @@ it('a batch that is killed and loses its log sends no call with another time, ho
   await killedRun();
   kill = () => {};
   for (const _ of ['second', 'third']) {
-    const { code, stderr } = await run(args, { cwd, env });
+    const { code, stderr } = await runBuilt(args, { cwd, env });
     expect(code, stderr).toBe(10);
     expect(stderr).toContain('lacks records of earlier runs; lines without a result may have been applied');
   }
@@ -118,7 +119,7 @@ it('a batch that is killed and loses its log sends no call with another time, ho
   }
   const sentWithTwoTimes = [...timesOf].filter(([name, times]) => times.size > 1 && !/^p[1-3]$/.test(name));
   expect(sentWithTwoTimes).toEqual([]);
-  expect((await run([...args, '--retry-unknown'], { cwd, env })).code).toBe(0);
+  expect((await runBuilt([...args, '--retry-unknown'], { cwd, env })).code).toBe(0);
   expect(entriesIn(cwd).map(({ exit_code }) => exit_code)).toEqual(Array(40).fill(0));
 });
 
@@ -137,7 +138,7 @@ it('a rejected line that was sent again when its run was killed may have been ap
   const args = ['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--concurrency', '1', '--resume'];
   const env = { ...credentials, SVC_BASE_URL: url };
   for (const _ of ['rejected', 'rejected again']) {
-    const { code, stderr } = await run(args, { cwd, env });
+    const { code, stderr } = await runBuilt(args, { cwd, env });
     expect({ code, stderr }).toMatchObject({
       code: 10,
       stderr: expect.stringContaining('0 done, 2 failed, 1 unknown'),
@@ -148,7 +149,7 @@ it('a rejected line that was sent again when its run was killed may have been ap
   onAgain = () => void child.kill('SIGKILL');
   expect((await waitForExit(child)).signal).toBe('SIGKILL');
   onAgain = undefined;
-  const resumed = await run(args, { cwd, env });
+  const resumed = await runBuilt(args, { cwd, env });
   expect(resumed).toMatchObject({
     code: 10,
     stderr: expect.stringContaining('lines that may have been applied: 1-2; --resume --retry-unknown sends them again'),
@@ -159,7 +160,7 @@ it('a rejected line that was sent again when its run was killed may have been ap
     [8, 'unknown'],
     [0, 'yes'],
   ]);
-  expect(await run([...args, '--retry-unknown'], { cwd, env })).toMatchObject({ code: 0 });
+  expect(await runBuilt([...args, '--retry-unknown'], { cwd, env })).toMatchObject({ code: 0 });
   expect(counts).toEqual(
     new Map([
       ['p1', 4],
@@ -224,7 +225,7 @@ describe('a batch that is asked to end', () => {
     expect(Number(done)).toBeGreaterThanOrEqual(24);
     expect(Number(unsent)).toBeGreaterThan(0);
     expect(entriesIn(cwd)).toHaveLength(Number(done));
-    const resumed = await run([...args, '--resume'], { cwd, env });
+    const resumed = await runBuilt([...args, '--resume'], { cwd, env });
     expect(resumed).toMatchObject({ code: 0 });
     expect([...counts.values()]).toEqual(Array(50).fill(1));
   });
@@ -254,7 +255,7 @@ describe('a batch that is asked to end', () => {
       Array(4).fill(exit),
     );
     release();
-    const resumed = await run([...args, '--resume'], { cwd, env });
+    const resumed = await runBuilt([...args, '--resume'], { cwd, env });
     expect(resumed.code).toBe(10);
     expect(resumed.stderr).toContain('50 lines: 46 done, 0 failed, 4 unknown, 0 not sent');
     expect([...counts.values()].filter((count) => count > 1)).toEqual([]);
@@ -304,7 +305,7 @@ describe('a line that always fails', () => {
       else answerJson(response, chats.reply);
     });
     const env = { ...credentials, SVC_BASE_URL: url };
-    const { code, stderr } = await run(['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl'], { cwd, env });
+    const { code, stderr } = await runBuilt(['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl'], { cwd, env });
     expect(code, stderr).toBe(10);
     expect(stderr).toContain('36 lines: 31 done, 4 failed, 1 unknown, 0 not sent');
     const wrong = entriesIn(cwd)
@@ -332,7 +333,7 @@ describe('a server that stops', () => {
       else answerJson(response, calls.reply);
     });
     const env = { ...credentials, SVC_BASE_URL: url };
-    const { code, stderr } = await run(['call', 'start', '--batch', 'in.jsonl', '-o', 'out.jsonl'], { cwd, env });
+    const { code, stderr } = await runBuilt(['call', 'start', '--batch', 'in.jsonl', '-o', 'out.jsonl'], { cwd, env });
     expect(code, stderr).toBe(0);
     expect(entriesIn(cwd)).toHaveLength(60);
     expect(counts.size).toBe(60);
@@ -368,7 +369,7 @@ describe('a server that stops', () => {
       input(cwd, 40, chats);
       const env = { ...credentials, SVC_BASE_URL: `http://127.0.0.1:${await freePort()}` };
       const args = ['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--max-outage', '1s', ...retries];
-      const { code, stderr } = await run(args, { cwd, env });
+      const { code, stderr } = await runBuilt(args, { cwd, env });
       expect(code, stderr).toBe(10);
       expect(stderr).toContain('40 lines: 0 done, 0 failed, 0 unknown, 40 not sent');
       expect(stderr).toContain(`could not connect for 1 s (--max-outage) to ${env.SVC_BASE_URL}: connection refused\n`);
@@ -382,13 +383,13 @@ describe('a server that stops', () => {
     const port = await freePort();
     const env = { ...credentials, SVC_BASE_URL: `http://127.0.0.1:${port}` };
     const args = ['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl'];
-    const { code, stderr } = await run([...args, '--fail-fast', '--retries', '1'], { cwd, env });
+    const { code, stderr } = await runBuilt([...args, '--fail-fast', '--retries', '1'], { cwd, env });
     expect(code, stderr).toBe(10);
     expect(stderr).toMatch(/200 lines: 0 done, \d+ failed, 0 unknown, \d+ not sent/);
     expect(entriesIn(cwd).every(({ exit_code, applied }) => exit_code === 7 && applied === 'no')).toBe(true);
     const { url } = await countingServer(chats.keyOf, (_, response) => answerJson(response, chats.reply));
     expect(
-      (await run([...args, '--resume', '--accept-changes'], { cwd, env: { ...env, SVC_BASE_URL: url } })).code,
+      (await runBuilt([...args, '--resume', '--accept-changes'], { cwd, env: { ...env, SVC_BASE_URL: url } })).code,
     ).toBe(0);
   });
 });
@@ -417,7 +418,7 @@ describe.skipIf(noStrace() !== undefined)('a disk that is full', () => {
       expect(Number(lines)).toBe(40);
       expect(Number(done) + Number(failed) + Number(unknown) + Number(unsent)).toBe(40);
       expect(entriesIn(cwd).length).toBeGreaterThanOrEqual(Number(done));
-      const resumed = await run([...args, '--resume'], { cwd });
+      const resumed = await runBuilt([...args, '--resume'], { cwd });
       expect(resumed, resumed.stderr).toMatchObject({ code: 0 });
       expect(entriesIn(cwd).map(({ line }) => line)).toEqual(Array.from({ length: 40 }, (_, at) => at + 1));
     }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { run } from '../support/process.ts';
+import { runBuilt } from '../support/built.ts';
 import { bodyOf, httpAnswer, rawServer } from '../support/raw-server.ts';
 
 const credentials = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1' };
@@ -11,7 +11,7 @@ async function sendRequest(
   const server = await rawServer((socket) =>
     socket.end(httpAnswer('{"id":"1","trace_id":"2","choices":[{"index":0}],"paths":[]}')),
   );
-  const { code, stderr } = await run(args, { stdin, env: { ...credentials, SVC_BASE_URL: server.url } });
+  const { code, stderr } = await runBuilt(args, { stdin, env: { ...credentials, SVC_BASE_URL: server.url } });
   const [request = Buffer.alloc(0)] = server.received;
   return { head: request.toString('latin1', 0, request.indexOf('\r\n\r\n')), body: bodyOf(request), code, stderr };
 }
@@ -94,9 +94,9 @@ describe('bytes on the wire', () => {
   it('a base URL keeps its prefix and does not double /v1 or /v1/preview', async () => {
     const server = await rawServer((socket) => socket.end(httpAnswer('{"choices":[{"index":0}]}')));
     for (const base of ['', '/', '/v1', '/v1/', '/proxy/v1', '/proxy/'])
-      await run(['chat', 'x', '--no-stdin'], { env: { ...credentials, SVC_BASE_URL: server.url + base } });
+      await runBuilt(['chat', 'x', '--no-stdin'], { env: { ...credentials, SVC_BASE_URL: server.url + base } });
     for (const base of ['/v1/preview', '/x/v1/preview/', '/v1'])
-      await run(['train', '-f', '-', '--no-check'], {
+      await runBuilt(['train', '-f', '-', '--no-check'], {
         env: { ...credentials, SVC_BASE_URL: server.url + base },
         stdin: '{}',
       });
@@ -110,7 +110,7 @@ describe('bytes on the wire', () => {
   it('Accept asks for events only when the body asks for a stream', async () => {
     const server = await rawServer((socket) => socket.end(httpAnswer('{"choices":[{"index":0}]}')));
     for (const flags of [[], ['--stream'], ['--no-stream']])
-      await run(['chat', 'x', '--no-stdin', ...flags], { env: { ...credentials, SVC_BASE_URL: server.url } });
+      await runBuilt(['chat', 'x', '--no-stdin', ...flags], { env: { ...credentials, SVC_BASE_URL: server.url } });
     const accepted = server.received.map((request) => /^accept: (.*)\r$/im.exec(request.toString())?.[1]);
     expect(accepted).toEqual(['application/json', 'text/event-stream', 'application/json']);
   });

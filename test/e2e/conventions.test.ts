@@ -4,7 +4,8 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { allOperations } from '../../src/operations/all-operations.ts';
-import { type Finished, inShell, run, start, waitForExit } from '../support/process.ts';
+import { runBuilt } from '../support/built.ts';
+import { type Finished, inShell, start, waitForExit } from '../support/process.ts';
 import { connectProxy, listening } from '../support/secure-servers.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 import { hasTerminal, runOnTerminal } from '../support/terminal.ts';
@@ -40,19 +41,19 @@ describe('the 20 conventions', () => {
     [...schema, '--local'],
     ['call', 'start', '--local', '--project-id', 'acme/bot', '--op-name', 'x'],
   ])('1. results in pipes are JSON: svc %s %s', async (...args) => {
-    expect(JSON.parse((await run(args)).stdout)).toBeDefined();
+    expect(JSON.parse((await runBuilt(args)).stdout)).toBeDefined();
   });
 
   it('2. shared flags stand before or after the command', async () => {
     const [before, after] = await Promise.all([
-      run(['--local', '--json', ...schema]),
-      run([...schema, '--local', '--json']),
+      runBuilt(['--local', '--json', ...schema]),
+      runBuilt([...schema, '--local', '--json']),
     ]);
     expect(before).toEqual(after);
   });
 
   it('3. help starts with usage and examples, and -h fits a screen', async () => {
-    const [long, short] = await Promise.all([run(['chat', '--help']), run(['chat', '-h'])]);
+    const [long, short] = await Promise.all([runBuilt(['chat', '--help']), runBuilt(['chat', '-h'])]);
     expect(long.stdout.indexOf('Examples:')).toBeGreaterThan(long.stdout.indexOf('Usage:'));
     expect(long.stdout.indexOf('Examples:')).toBeLessThan(long.stdout.indexOf('--temperature'));
     expect(short.stdout.trimEnd().split('\n').length).toBeLessThanOrEqual(24);
@@ -61,7 +62,7 @@ describe('the 20 conventions', () => {
   it.each(allOperations.map(({ command }) => command.join(' ')))(
     '3. the first example of svc %s runs as printed, in an empty home',
     async (name) => {
-      const { stdout } = await run([...name.split(' '), '-h']);
+      const { stdout } = await runBuilt([...name.split(' '), '-h']);
       const [, example = ''] = /^ {2}(svc [^#\n]*--local.*?)(?: {2,}#.*)?$/m.exec(stdout) ?? [];
       const { code, stdout: result, stderr } = await inShell(`${example} --no-input`, { cwd: temporaryDirectory() });
       expect([code, result === '', stderr.includes('svc:')], stderr).toEqual([0, false, false]);
@@ -73,7 +74,7 @@ describe('the 20 conventions', () => {
     mkdirSync(join(cwd, 'config'));
     writeFileSync(join(cwd, 'config/config.json'), '{');
     for (const args of [['-h'], ['--help'], ['chat', '-h'], ['chat', '--help'], ['call', '-h']]) {
-      const { code, stdout } = await run(args, { cwd, env: { SVC_CONFIG_DIR: join(cwd, 'config') } });
+      const { code, stdout } = await runBuilt(args, { cwd, env: { SVC_CONFIG_DIR: join(cwd, 'config') } });
       const [, guides = ''] = /Guides:\s(\S+)/.exec(stdout) ?? [];
       expect([code, existsSync(join(guides, 'chat.md'))], args.join(' ')).toEqual([0, true]);
       expect(stdout.trimEnd().endsWith(guides), args.join(' ')).toBe(true);
@@ -104,7 +105,7 @@ describe('the 20 conventions', () => {
   });
 
   it('7. JSON errors have a schema version', async () => {
-    const { stderr } = await run(['chta', '--error-format', 'json']);
+    const { stderr } = await runBuilt(['chta', '--error-format', 'json']);
     expect(JSON.parse(stderr)).toMatchObject({ error: { schema_version: 1, code: 'usage', exit_code: 2 } });
   });
 
@@ -123,7 +124,7 @@ describe('the 20 conventions', () => {
 
   it('9. stdout has the result and nothing else', async () => {
     const { env } = await service('{"paths":[],"surprise":1}');
-    const { stdout, stderr } = await run([...schema, '-v'], { env });
+    const { stdout, stderr } = await runBuilt([...schema, '-v'], { env });
     expect(stdout).toBe('{"paths":[],"surprise":1}\n');
     expect(stderr).toContain('POST ');
   });
@@ -139,7 +140,7 @@ describe('the 20 conventions', () => {
     const proxy = await connectProxy('403 Forbidden');
     const url = `http://127.0.0.1:${proxy.port}`;
     const { env, requests } = await service('{"paths":[]}');
-    expect((await run(schema, { env: { ...env, HTTPS_PROXY: url, HTTP_PROXY: url } })).code).toBe(0);
+    expect((await runBuilt(schema, { env: { ...env, HTTPS_PROXY: url, HTTP_PROXY: url } })).code).toBe(0);
     expect([requests(), proxy.seen]).toEqual([1, []]);
   });
 
@@ -147,7 +148,7 @@ describe('the 20 conventions', () => {
     const proxy = await connectProxy('403 Forbidden');
     const env = { ...credentials, SVC_BASE_URL: 'https://svc.invalid', HTTPS_PROXY: `http://127.0.0.1:${proxy.port}` };
     const args = [...schema, '--retries', '0'];
-    await Promise.all([run(args, { env }), run(args, { env: { ...env, NO_PROXY: 'svc.invalid' } })]);
+    await Promise.all([runBuilt(args, { env }), runBuilt(args, { env: { ...env, NO_PROXY: 'svc.invalid' } })]);
     expect(proxy.seen.map((head) => head.split('\r\n')[0])).toEqual(['CONNECT svc.invalid:443 HTTP/1.1']);
   });
 
@@ -163,7 +164,7 @@ describe('the 20 conventions', () => {
 
   it('14. a dry run prints the body, and sends nothing', async () => {
     const { env, requests } = await service('{}');
-    const { code, stdout } = await run(['chat', '-m', 'm', 'hi', '--dry-run'], { env });
+    const { code, stdout } = await runBuilt(['chat', '-m', 'm', 'hi', '--dry-run'], { env });
     expect([code, JSON.parse(stdout), requests()]).toEqual([
       0,
       { model: 'm', messages: [{ role: 'user', content: 'hi' }] },
@@ -173,7 +174,7 @@ describe('the 20 conventions', () => {
 
   it('15. secrets never appear, not even with -v', async () => {
     const { env } = await service('{"paths":[]}');
-    const results = await Promise.all([run([...schema, '-v'], { env }), run([...schema, '--curl'], { env })]);
+    const results = await Promise.all([runBuilt([...schema, '-v'], { env }), runBuilt([...schema, '--curl'], { env })]);
     const text = results.map(({ stdout, stderr }) => stdout + stderr).join('');
     const basic = Buffer.from('ada:pass-word-1').toString('base64');
     for (const secret of ['pass-word-1', 'tok-en-1', basic]) expect(text).not.toContain(secret);
@@ -182,39 +183,48 @@ describe('the 20 conventions', () => {
   it('16. the exit code says what to do next', async () => {
     const unreachable = { ...credentials, SVC_BASE_URL: 'http://127.0.0.1:1', SVC_RETRIES: '0' };
     const results: Finished[] = await Promise.all([
-      run([...schema, '--local']),
-      run(['chta']),
-      run([...schema, '--sample-limit', '0', '--local']),
-      run(schema, { env: { SVC_BASE_URL: 'https://svc.invalid' } }),
-      run(schema, { env: unreachable }),
-      run([...schema, '--cacert', 'none.pem'], { env: unreachable }),
+      runBuilt([...schema, '--local']),
+      runBuilt(['chta']),
+      runBuilt([...schema, '--sample-limit', '0', '--local']),
+      runBuilt(schema, { env: { SVC_BASE_URL: 'https://svc.invalid' } }),
+      runBuilt(schema, { env: unreachable }),
+      runBuilt([...schema, '--cacert', 'none.pem'], { env: unreachable }),
     ]);
     expect(results.map(({ code }) => code)).toEqual([0, 2, 3, 4, 7, 12]);
   });
 
   it('17. times are ISO 8601, in UTC', async () => {
-    const { stdout } = await run(['call', 'start', '--local', '--project-id', 'a/b', '--op-name', 'x', '--dry-run']);
+    const { stdout } = await runBuilt([
+      'call',
+      'start',
+      '--local',
+      '--project-id',
+      'a/b',
+      '--op-name',
+      'x',
+      '--dry-run',
+    ]);
     expect(JSON.parse(stdout).start.started_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/);
   });
 
   it('18. text of a service cannot control the terminal', async () => {
     const { env } = await service('{"detail":"no choices here"}\u001b[2J');
-    const { stderr } = await run(schema, { env });
+    const { stderr } = await runBuilt(schema, { env });
     expect(stderr).not.toContain(escapeCharacter);
   });
 
   it.each(['bash', 'zsh', 'fish'])('19. there is completion for %s', async (shell) => {
-    const { code, stdout } = await run(['completion', shell]);
+    const { code, stdout } = await runBuilt(['completion', shell]);
     expect([code, stdout.includes('svc __complete')]).toEqual([0, true]);
     if (shell === 'bash') expect(spawnSync('bash', ['-n'], { input: stdout }).status).toBe(0);
-    expect((await run(['__complete', 'chat', '--temp'])).stdout).toMatch(/^--temperature\tSampling temperature$/m);
+    expect((await runBuilt(['__complete', 'chat', '--temp'])).stdout).toMatch(/^--temperature\tSampling temperature$/m);
   });
 
   it('20. a setting comes from the flag, the environment, or the profile, in this order, and doctor names the source', async () => {
     const cwd = temporaryDirectory();
-    await run(['profile', 'set', 'work', '--base-url', 'http://127.0.0.1:1/profile'], { cwd });
+    await runBuilt(['profile', 'set', 'work', '--base-url', 'http://127.0.0.1:1/profile'], { cwd });
     const sourceOf = async (args: readonly string[], env: Readonly<Record<string, string>>): Promise<string> => {
-      const { stdout } = await run(['doctor', '--json', '--profile', 'work', ...args], { cwd, env });
+      const { stdout } = await runBuilt(['doctor', '--json', '--profile', 'work', ...args], { cwd, env });
       const { settings }: { settings: { name: string; source: string }[] } = JSON.parse(stdout);
       return settings.find(({ name }) => name === 'chat_base_url')?.source ?? '';
     };

@@ -2,7 +2,8 @@ import { spawn, spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { run, waitForExit } from '../support/process.ts';
+import { runBuilt } from '../support/built.ts';
+import { waitForExit } from '../support/process.ts';
 import { bodyOf, httpAnswer, rawServer } from '../support/raw-server.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
@@ -13,7 +14,7 @@ const hasCurl = !spawnSync('curl', ['--version']).error;
 /** The request that arrives when a shell runs the command that --curl prints. */
 async function arrived(shell: string, args: readonly string[], stdin = ''): Promise<{ head: string; body: string }> {
   const server = await rawServer((socket) => socket.end(httpAnswer('{}')));
-  const printed = await run([...args, '--curl', '--no-check', '-q'], {
+  const printed = await runBuilt([...args, '--curl', '--no-check', '-q'], {
     stdin,
     env: { SVC_BASE_URL: server.url, ...secrets },
   });

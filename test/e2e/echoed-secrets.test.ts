@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { run } from '../support/process.ts';
+import { runBuilt } from '../support/built.ts';
 import { httpAnswer, rawServer } from '../support/raw-server.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
@@ -68,7 +68,7 @@ describe.each(echoes)('a service that echoes the request: %s', (_, echo) => {
     const { url, received } = await rawServer((socket, request) => socket.end(echo(request.toString())));
     const args = ['chat', '-v', '-H', `X-Api-Key: ${header}`, '--junit', 'j.xml', '--summary', 's.md', ...flags];
     const env = { SVC_BASE_URL: url, SVC_TOKEN: token, SVC_RETRIES: '0', SVC_HISTORY: 'on' };
-    const { stdout, stderr } = await run(args, { cwd, env });
+    const { stdout, stderr } = await runBuilt(args, { cwd, env });
     expect(received.length).toBeGreaterThan(0);
     const written = [stdout, stderr, ...filesIn(cwd).map((path) => readFileSync(path, 'utf8'))];
     expect(written.length).toBeGreaterThan(3);
@@ -103,7 +103,7 @@ describe.each([
     const { url, received } = await rawServer((socket) => socket.end(httpAnswer(JSON.stringify(echo), '422 X')));
     const args = ['chat', '-v', '-H', `X-Api-Key: ${header}`, '--junit', 'j.xml', '--summary', 's.md', ...flags];
     const env = { SVC_BASE_URL: url, SVC_TOKEN: token, SVC_RETRIES: '0', SVC_HISTORY: 'on' };
-    const { stdout, stderr } = await run(args, { cwd, env });
+    const { stdout, stderr } = await runBuilt(args, { cwd, env });
     expect(received.length).toBeGreaterThan(0);
     const written = [stdout, stderr, ...filesIn(cwd).map((path) => readFileSync(path, 'utf8'))];
     for (const piece of ['canary-', firstHalf, secondHalf])

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { run } from '../support/process.ts';
+import { runBuilt } from '../support/built.ts';
 import { httpAnswer, rawServer } from '../support/raw-server.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
@@ -43,15 +43,15 @@ it('a batch counts finish reasons, empty responses, cost and cached tokens, in e
   const env = await serve();
   writeFileSync(join(cwd, 'rows.csv'), `prompt\n${answers.map((_, at) => `line ${at}\n`).join('')}`);
   const args = ['chat', '--rows', 'rows.csv', '{{prompt}}', '-o', 'out.jsonl', '--summary', 's.md', '--junit', 'j.xml'];
-  const sent = await run(args, { env, cwd });
+  const sent = await runBuilt(args, { env, cwd });
   const totals = ['cost: 0.6', 'cached tokens: 12', 'finish reasons: stop 3, length 1', 'empty responses: 1'];
-  const report = await run(['batch', 'report', 'out.jsonl', '--format', 'text', '--html', 'report.html'], { cwd });
+  const report = await runBuilt(['batch', 'report', 'out.jsonl', '--format', 'text', '--html', 'report.html'], { cwd });
   const [summary, page, junit] = ['s.md', 'report.html', 'j.xml'].map((name) => readFileSync(join(cwd, name), 'utf8'));
   for (const text of [sent.stderr, report.stdout, summary, page])
     for (const total of totals) expect(text).toContain(total);
   expect(junit).toContain('<property name="cost" value="0.3"/>');
   expect(junit).toContain('<property name="request_id" value="r-3"/>');
-  const json = await run(['batch', 'report', 'out.jsonl', '--json'], { cwd });
+  const json = await runBuilt(['batch', 'report', 'out.jsonl', '--json'], { cwd });
   expect(JSON.parse(json.stdout)).toMatchObject({
     cost: 0.6,
     cached_tokens: 12,
@@ -59,14 +59,14 @@ it('a batch counts finish reasons, empty responses, cost and cached tokens, in e
     empty_responses: 1,
   });
   const columns = ['--join', 'rows.csv', '--columns', 'text,cost,cached_tokens', '-o', 'joined.csv'];
-  await run(['batch', 'merge', 'out.jsonl', ...columns], { cwd });
+  await runBuilt(['batch', 'merge', 'out.jsonl', ...columns], { cwd });
   const table = readFileSync(join(cwd, 'joined.csv'), 'utf8').split(/\r?\n/);
   expect(table).toEqual(expect.arrayContaining(['line 0,a,0.1,4', 'line 2,c,0.3,']));
 });
 
 it('the facts of a response that succeeded are under -v', async () => {
   const env = await serve();
-  const { code, stderr } = await run(['chat', 'line 2', '-v', '--no-stdin'], { env });
+  const { code, stderr } = await runBuilt(['chat', 'line 2', '-v', '--no-stdin'], { env });
   expect([code, stderr]).toEqual([0, expect.stringMatching(/^request id: r-3\ncost: 0\.3$/m)]);
 });
 
@@ -74,7 +74,7 @@ it('a group of failures under status 200 names neither the status nor only what 
   const cwd = temporaryDirectory();
   const env = await serve();
   const args = ['chat', '--batch', '-', '-o', 'out.jsonl', '--expect-text', 'river', '--concurrency', '1'];
-  const { code, stderr } = await run(args, { env, cwd, stdin: [0, 1].map(body).join('\n') });
+  const { code, stderr } = await runBuilt(args, { env, cwd, stdin: [0, 1].map(body).join('\n') });
   expect(code).toBe(10);
   expect(stderr).toContain('2 × expectation failed: --expect-text river: no match in "a", and others (lines 1-2)');
 });

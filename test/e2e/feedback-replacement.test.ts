@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { run } from '../support/process.ts';
+import { runBuilt } from '../support/built.ts';
 import { httpAnswer, rawServer } from '../support/raw-server.ts';
 import { svc } from '../support/svc.ts';
 
@@ -18,7 +18,7 @@ async function replace(
   sent: object,
   responses: readonly (string | undefined)[],
   flags: readonly string[] = [],
-  program: typeof run | typeof svc = svc,
+  program: typeof runBuilt | typeof svc = svc,
 ): Promise<{ code: number | null; stderr: string; requests: number }> {
   const answers = responses.values();
   const { url, received } = await rawServer((socket) => {
@@ -104,12 +104,12 @@ describe('a server that deletes the old record before its last checks', () => {
     const { url } = await rawServer((socket) => socket.end(httpAnswer('{"detail":"no"}', '400 Bad Request')));
     const env = { SVC_BASE_URL: url, SVC_USERNAME: 'u', SVC_PASSWORD: 'p' };
     const flags = ['--project-id', 'a/b', '--op-name', 'x', '--error-format', 'json'];
-    expect(errorOf((await run(['call', 'start', ...flags], { env })).stderr)).toMatchObject({ applied: 'no' });
+    expect(errorOf((await runBuilt(['call', 'start', ...flags], { env })).stderr)).toMatchObject({ applied: 'no' });
   });
 
   it('the local service checks first', async () => {
     const payload = { text: 'x'.repeat(1024 * 1024) };
-    const { stderr } = await run(['feedback', 'replace', '--local', '--error-format', 'json'], {
+    const { stderr } = await runBuilt(['feedback', 'replace', '--local', '--error-format', 'json'], {
       stdin: JSON.stringify({ ...kept, payload }),
     });
     expect(errorOf(stderr)).toMatchObject({ status: 400, applied: 'no', hint: unchanged });
@@ -122,7 +122,7 @@ describe('only a replacement with the id of the old record is safe to retry', ()
     ['another id', { ...body, id: 'f-2' }, 1],
     ['no id', body, 1],
   ])('%s, after a lost response', async (_, sent, requests) => {
-    const result = await replace(sent, [undefined, stored], [], run);
+    const result = await replace(sent, [undefined, stored], [], runBuilt);
     expect([result.requests, result.code]).toEqual([requests, requests === 2 ? 0 : 8]);
   });
 });

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { run } from '../support/process.ts';
+import { runBuilt } from '../support/built.ts';
 import { runOnFiles } from '../support/real-files.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
@@ -30,7 +30,7 @@ describe('feedback from the shell', () => {
 
   it('works with the variables of a call on the local service', async () => {
     const flags = ['--local', ...replace, '--new', ...call, '--feedback-type', 'quality', '--score', '0.9'];
-    const { code, stdout } = await run(flags, { cwd: temporaryDirectory(), env: { SVC_PROJECT_ID: 'a/b' } });
+    const { code, stdout } = await runBuilt(flags, { cwd: temporaryDirectory(), env: { SVC_PROJECT_ID: 'a/b' } });
     expect({ code, payload: JSON.parse(stdout).payload }).toEqual({ code: 0, payload: { score: 0.9 } });
   });
 
@@ -108,15 +108,15 @@ it('sets the variables of a trace for the later steps of a job, the project too'
   writeFileSync(file, 'A=1\n');
   const env = { SVC_PROJECT_ID: 'a/b', GITHUB_ENV: file };
   const start = ['call', 'start', '--local', '--op-name', 'x'];
-  const { code, stdout } = await run([...start, '--export=github'], { cwd, env });
+  const { code, stdout } = await runBuilt([...start, '--export=github'], { cwd, env });
   const { id: callId, trace_id: traceId } = JSON.parse(stdout);
   expect(code).toBe(0);
   expect(readFileSync(file, 'utf8')).toBe(
     `A=1\nTRACEPARENT=00-${traceId}-${callId}-01\nSVC_TRACE_ID=${traceId}\nSVC_CALL_ID=${callId}\nSVC_PROJECT_ID=a/b\n`,
   );
-  const outside = await run([...start, '--export=github'], { cwd, env: { SVC_PROJECT_ID: 'a/b' } });
+  const outside = await runBuilt([...start, '--export=github'], { cwd, env: { SVC_PROJECT_ID: 'a/b' } });
   expect(outside).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('needs GITHUB_ENV') });
-  const { stdout: lines } = await run([...start, '--export'], { cwd, env: { SVC_PROJECT_ID: 'a/b' } });
+  const { stdout: lines } = await runBuilt([...start, '--export'], { cwd, env: { SVC_PROJECT_ID: 'a/b' } });
   expect(lines).toContain("export SVC_PROJECT_ID='a/b'\n");
   expect(existsSync(join(cwd, 'GITHUB_ENV'))).toBe(false);
 });
@@ -128,8 +128,8 @@ it.for([
   const rows = await runOnFiles({ [name]: text }, ['chat', '--rows', name, '{{q}}', '-o', 'out.jsonl']);
   const columns = 'text, x=([.line,.line] | add),y="[1;2]",z=1.50';
   const join = ['batch', 'merge', 'out.jsonl', '--join', name, '--columns'];
-  const joined = await run([...join, columns], { cwd: rows.cwd });
+  const joined = await runBuilt([...join, columns], { cwd: rows.cwd });
   expect(joined.stdout, joined.stderr).toBe(expected);
-  const wrong = await run([...join, 'a=.line,.status'], { cwd: rows.cwd });
+  const wrong = await runBuilt([...join, 'a=.line,.status'], { cwd: rows.cwd });
   expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining('parentheses around a filter') });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { runBuilt } from '../support/built.ts';
 import { answerJson, countingServer } from '../support/counting-server.ts';
 import { event } from '../support/event-stream.ts';
-import { run } from '../support/process.ts';
 
 // Lines with which a service poses as svc, or commands a runner; white space before them does not count.
 const hostile = [
@@ -60,7 +60,7 @@ describe('text of a service on stderr begins no line as svc or a workflow comman
     const batch = ['chat', '--batch', '-', '--allow-http', '--retries', '0'];
     const stdin = '{"messages":[{"role":"user","content":"x"}]}\n';
     for (const args of [single, [...single, '-v'], [...single, '--stats'], batch, [...batch, '-v']]) {
-      const { stderr } = await run(args, { env, stdin: args.includes('--batch') ? stdin : '' });
+      const { stderr } = await runBuilt(args, { env, stdin: args.includes('--batch') ? stdin : '' });
       expect(posing(stderr), args.join(' ')).toEqual([]);
     }
   });
@@ -78,7 +78,7 @@ describe('text of a service on stderr begins no line as svc or a workflow comman
       },
     );
     const env = { SVC_BASE_URL: url, SVC_TOKEN: 'token-1' };
-    const { stdout, stderr } = await run(['chat', 'hi', '--stream', '--allow-http'], { env });
+    const { stdout, stderr } = await runBuilt(['chat', 'hi', '--stream', '--allow-http'], { env });
     expect(posing(stderr)).toEqual([]);
     expect(stderr).toContain('reasoning:\n  | svc: 9 lines\n  | first\n  | svc: 9 lines: 9 done');
     expect(stderr).toContain('\n  | ##\\[error]posed\n\n  | x ##\\[set-env name=PATH]/tmp\n  | ###\\[group]posed\n');
@@ -92,7 +92,7 @@ describe('text of a service on stderr begins no line as svc or a workflow comman
       (_, response) => answerJson(response, { message: hostile }, 400),
     );
     const env = { SVC_BASE_URL: url, SVC_TOKEN: 'token-1' };
-    const { stderr } = await run(['chat', 'hi', '--allow-http', '--error-format', 'json'], { env });
+    const { stderr } = await runBuilt(['chat', 'hi', '--allow-http', '--error-format', 'json'], { env });
     const { error } = JSON.parse(stderr.trimEnd().split('\n').at(-1) ?? '');
     expect(error.message).toContain(`400 Bad Request: ${hostile}`);
   });

@@ -2,7 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { inShell, run, start, waitForExit } from '../support/process.ts';
+import { runBuilt } from '../support/built.ts';
+import { inShell, start, waitForExit } from '../support/process.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
 const FIFO_COMMANDS = [
@@ -31,7 +32,7 @@ describe('a FIFO without a writer', () => {
   it('as a YAML body of svc train: --timeout ends svc', async () => {
     const cwd = temporaryDirectory();
     execFileSync('mkfifo', [join(cwd, 'pipe.yaml')]);
-    const { code, stderr } = await run(['train', '-f', 'pipe.yaml', '--local', '--timeout', '0.2s'], { cwd });
+    const { code, stderr } = await runBuilt(['train', '-f', 'pipe.yaml', '--local', '--timeout', '0.2s'], { cwd });
     expect({ code, stderr }).toMatchObject({ code: 12, stderr: expect.stringContaining('no end of pipe.yaml within') });
   });
 
@@ -40,7 +41,7 @@ describe('a FIFO without a writer', () => {
     ['--conversation', ['chat', 'x', '--conversation', 'pipe']],
     ['trajectories', ['train', 'pipe', '--model-id', '0190b5c0-0000-7000-8000-000000000001']],
   ])('as %s: --timeout ends svc, and nothing counts as empty', async (_, args) => {
-    const { code, stderr } = await run([...args, '--local', '--timeout', '0.2s'], { cwd: fifoDirectory() });
+    const { code, stderr } = await runBuilt([...args, '--local', '--timeout', '0.2s'], { cwd: fifoDirectory() });
     expect({ code, stderr }).toEqual({
       code: 12,
       stderr:
@@ -53,7 +54,7 @@ describe('a FIFO without a writer', () => {
     ['checked', ['--dry-run']],
   ])('as --batch, %s: --timeout ends svc', async (_, more) => {
     const args = ['chat', '--batch', 'pipe', '--local', '--timeout', '0.2s', ...more];
-    const { code, stderr } = await run(args, { cwd: fifoDirectory() });
+    const { code, stderr } = await runBuilt(args, { cwd: fifoDirectory() });
     expect(stderr).toContain('svc: no end of pipe within 0.2 s; nothing was sent\n');
     expect(code).toBe(12);
   });
@@ -87,7 +88,7 @@ describe('an endless input', () => {
   ])('as %s is rejected', async (_, args) => {
     const cwd = temporaryDirectory();
     execFileSync('ln', ['-s', '/dev/zero', join(cwd, 'zero')]);
-    const { code, stderr } = await run(args, { cwd });
+    const { code, stderr } = await runBuilt(args, { cwd });
     expect(stderr).toMatch(/^svc: cannot read \S+: it has more than 128 MiB, the limit for this input\n/);
     expect(code).toBe(12);
   });
@@ -95,7 +96,7 @@ describe('an endless input', () => {
   it.each([['--batch', ['chat', '--batch', '/dev/zero', '--local']]])(
     'as %s ends at the limit of a line',
     async (_, args) => {
-      const { code, stderr } = await run(args, { cwd: temporaryDirectory() });
+      const { code, stderr } = await runBuilt(args, { cwd: temporaryDirectory() });
       expect(stderr).toContain('svc: cannot read /dev/zero: line 1 has more than 256 MiB, the limit for a line\n');
       expect(code).toBe(12);
     },
@@ -110,10 +111,10 @@ it.each([['merge'], ['report']])('batch %s reads regular files only, and waits f
     ['/dev/zero', 'it is not a regular file\n  save the output of the batch to a file first\n'],
     ['none.jsonl', 'no such file or directory\n  check the path and its directory\n'],
   ]) {
-    const { code, stdout, stderr } = await run(['batch', command, `${file}`], { cwd });
+    const { code, stdout, stderr } = await runBuilt(['batch', command, `${file}`], { cwd });
     expect({ code, stdout, stderr }).toEqual({ code: 12, stdout: '', stderr: `svc: cannot read ${file}: ${reason}` });
   }
-  const { code, stderr } = await run(['batch', command, '-'], { cwd });
+  const { code, stderr } = await runBuilt(['batch', command, '-'], { cwd });
   expect(code).toBe(2);
   expect(stderr).toMatch(/^svc: stdin cannot be the output of a batch\n/);
 });
@@ -122,7 +123,9 @@ it('--batch with -o in a loop of symbolic links is exit 12', async () => {
   const cwd = temporaryDirectory();
   writeFileSync(join(cwd, 'lines.jsonl'), '{}\n');
   execFileSync('ln', ['-s', 'loop', 'loop'], { cwd });
-  const { code, stderr } = await run(['call', 'start', '--local', '--batch', 'lines.jsonl', '-o', 'loop'], { cwd });
+  const { code, stderr } = await runBuilt(['call', 'start', '--local', '--batch', 'lines.jsonl', '-o', 'loop'], {
+    cwd,
+  });
   expect({ code, stderr }).toEqual({
     code: 12,
     stderr: 'svc: cannot write loop: too many symbolic links\n  check the path and its directory\n',
@@ -135,7 +138,7 @@ it.each([['talk.json'], ['./link.json']])(
     const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'talk.json'), '[]');
     execFileSync('ln', ['talk.json', 'link.json'], { cwd });
-    const { code, stderr } = await run(
+    const { code, stderr } = await runBuilt(
       ['chat', 'x', '--no-stdin', '--local', '--conversation', 'talk.json', '-o', output],
       {
         cwd,
@@ -155,9 +158,9 @@ it('a merge key in YAML is exit 3 with its place, in a payload too, and nothing 
   writeFileSync(join(cwd, 'merged.yaml'), `${ids}payload:\n  base: &x {a: 1}\n  more:\n    <<: *x\n`);
   writeFileSync(join(cwd, 'quoted.yaml'), `${ids}payload:\n  base: &x a\n  more: {"<<": 1, *x : 2}\n`);
   const replace = ['feedback', 'replace', '--local', '--jq', '.payload', '-f'];
-  const { code, stdout, stderr } = await run([...replace, 'merged.yaml'], { cwd });
+  const { code, stdout, stderr } = await runBuilt([...replace, 'merged.yaml'], { cwd });
   expect([code, stdout]).toEqual([3, '']);
   expect(stderr).toContain('merged.yaml:8:5: invalid YAML body: << is a merge key; write the fields out');
-  const quoted = await run([...replace, 'quoted.yaml'], { cwd });
+  const quoted = await runBuilt([...replace, 'quoted.yaml'], { cwd });
   expect(quoted).toMatchObject({ code: 0, stdout: '{"base":"a","more":{"<<":1,"a":2}}\n' });
 });

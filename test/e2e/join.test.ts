@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { run } from '../support/process.ts';
+import { runBuilt } from '../support/built.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
 const checkpoint =
@@ -27,7 +27,7 @@ async function joinResults(responses: readonly string[], columns: readonly strin
     ...columns,
     ...flags,
   ];
-  const { code, stderr } = await run(args, { cwd });
+  const { code, stderr } = await runBuilt(args, { cwd });
   expect(code, stderr).toBe(0);
   return { stderr, table: readFileSync(join(cwd, 'all.csv'), 'utf8') };
 }

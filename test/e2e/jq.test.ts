@@ -1,7 +1,8 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { inShell, run, start, waitForExit } from '../support/process.ts';
+import { runBuilt } from '../support/built.ts';
+import { inShell, start, waitForExit } from '../support/process.ts';
 import { httpAnswer, rawServer } from '../support/raw-server.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
@@ -12,27 +13,27 @@ const account = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: '
 describe('--jq', () => {
   it('filters the result of an operation with every digit, and prints strings raw', async () => {
     const server = await rawServer((socket) => socket.end(httpAnswer(response)));
-    const { code, stdout } = await run([...call, '--jq', '.n, .f, .id'], {
+    const { code, stdout } = await runBuilt([...call, '--jq', '.n, .f, .id'], {
       env: { ...account, SVC_BASE_URL: server.url },
     });
     expect({ code, stdout }).toEqual({ code: 0, stdout: '9007199254740993\n1.0\ni\n' });
   });
 
   it.each(['env', '$ENV'])('has no environment: %s', async (filter) => {
-    expect(await run(['help', '--jq', filter])).toMatchObject({ code: 0, stdout: '{}\n' });
+    expect(await runBuilt(['help', '--jq', filter])).toMatchObject({ code: 0, stdout: '{}\n' });
   });
 
   it('out of memory prints only its error', async () => {
-    const { code, stderr } = await run(['help', '--jq', 'def f: [f]; f', '--error-format', 'json']);
+    const { code, stderr } = await runBuilt(['help', '--jq', 'def f: [f]; f', '--error-format', 'json']);
     expect(code).toBe(11);
     expect(JSON.parse(stderr).error.message).toMatch(/^--jq: the filter or its input is too large or too deep/);
   });
 
   it('filters the help as JSON, also without --json', async () => {
-    const first = await run(['help', '--jq', '.commands[0].command']);
+    const first = await runBuilt(['help', '--jq', '.commands[0].command']);
     expect(first).toMatchObject({ code: 0, stdout: 'svc feedback replace\n' });
-    expect(await run(['help', '--json', '--jq', '.name'])).toMatchObject({ code: 0, stdout: 'svc\n' });
-    expect(await run(['help', '--jq', '.['])).toMatchObject({ code: 2, stdout: '' });
+    expect(await runBuilt(['help', '--json', '--jq', '.name'])).toMatchObject({ code: 0, stdout: 'svc\n' });
+    expect(await runBuilt(['help', '--jq', '.['])).toMatchObject({ code: 2, stdout: '' });
   });
 
   it('is compiled before anything is sent, and its error at run time says that the request was applied', async () => {
@@ -42,9 +43,9 @@ describe('--jq', () => {
       socket.end(httpAnswer(response));
     });
     const env = { ...account, SVC_BASE_URL: server.url };
-    expect(await run([...call, '--jq', '.n |'], { env })).toMatchObject({ code: 2, stdout: '' });
+    expect(await runBuilt([...call, '--jq', '.n |'], { env })).toMatchObject({ code: 2, stdout: '' });
     expect(requests).toBe(0);
-    const failed = await run([...call, '--jq', '.id, (.n | keys)', '--error-format', 'json'], { env });
+    const failed = await runBuilt([...call, '--jq', '.id, (.n | keys)', '--error-format', 'json'], { env });
     expect(failed).toMatchObject({ code: 11, stdout: `i\n${response}\n` });
     expect(JSON.parse(failed.stderr).error).toMatchObject({
       applied: 'yes',
@@ -57,11 +58,11 @@ describe('--jq', () => {
     async (flag) => {
       const cwd = temporaryDirectory();
       const args = ['chat', 'hi', '--local', '--jq', '.id | length > 0, tonumber', flag];
-      const printed = await run(args, { cwd });
+      const printed = await runBuilt(args, { cwd });
       const [result, whole = ''] = printed.stdout.split(/(?<=\n)/);
       expect({ code: printed.code, result }).toEqual({ code: 11, result: 'true\n' });
       expect(JSON.parse(whole).choices[0].message.content).toContain('You said "hi"');
-      const saved = await run([...args, '-o', 'out.json'], { cwd });
+      const saved = await runBuilt([...args, '-o', 'out.json'], { cwd });
       expect(saved).toMatchObject({ code: 11, stdout: '', stderr: expect.stringContaining('is in out.json.partial') });
       expect(readFileSync(join(cwd, 'out.json.partial'), 'utf8')).toContain(String.raw`You said \"hi\"`);
       expect(existsSync(join(cwd, 'out.json'))).toBe(false);
@@ -75,7 +76,7 @@ describe('--jq', () => {
     ['feedback replace', replace],
     ['call start', 'call start --local --project-id a/b --op-name x'],
   ])('prints the response of %s, with its id, if it fails', async (_, line) => {
-    const { code, stdout, stderr } = await run([...line.split(' '), '--jq', 'error("x")']);
+    const { code, stdout, stderr } = await runBuilt([...line.split(' '), '--jq', 'error("x")']);
     expect(code, stderr).toBe(11);
     expect(stderr).toContain('--jq: x');
     expect(JSON.parse(stdout).id).toMatch(/^[0-9a-f-]{36}$/);
@@ -83,12 +84,12 @@ describe('--jq', () => {
 
   it('prints only its error for a request that reads', async () => {
     const args = ['feedback', 'schema', '--local', '--project-id', 'a/b', '--since', '7d', '--jq', 'error("x")'];
-    expect(await run(args)).toMatchObject({ code: 11, stdout: '' });
+    expect(await runBuilt(args)).toMatchObject({ code: 11, stdout: '' });
   });
 
   it('continues with the next chunk of a stream if it fails, and prints the chunk', async () => {
     const filter = 'if .choices[0].finish_reason then "end" else error("x") end';
-    const { code, stdout, stderr } = await run(['chat', 'hi', '--local', '--format', 'jsonl', '--jq', filter]);
+    const { code, stdout, stderr } = await runBuilt(['chat', 'hi', '--local', '--format', 'jsonl', '--jq', filter]);
     expect(code, stderr).toBe(11);
     expect(stderr).toContain('--jq: x');
     expect(stdout).toMatch(/^\{"id".*\n(.*\n)*end\n/);
@@ -118,16 +119,19 @@ describe('--jq', () => {
     ['--format', 'yaml', '["\\ud83d\\ude00 \\\\ud83d", 1e1000000000]', undefined],
   ])('and yaml warn of values that they change: %s %s of %s', async (flag, value, json, warning) => {
     const server = await rawServer((socket) => socket.end(httpAnswer(`{"paths":[],"x":${json}}`)));
-    const { code, stderr } = await run(['feedback', 'schema', '--project-id', 'a/b', '--since', '1d', flag, value], {
-      env: { ...account, SVC_BASE_URL: server.url },
-    });
+    const { code, stderr } = await runBuilt(
+      ['feedback', 'schema', '--project-id', 'a/b', '--since', '1d', flag, value],
+      {
+        env: { ...account, SVC_BASE_URL: server.url },
+      },
+    );
     expect({ code, stderr }).toEqual({ code: 0, stderr: warning === undefined ? '' : `svc: warning: ${warning}\n` });
   });
 
   it('warns once about the lines of a batch', async () => {
     const stdin = '{"messages":[{"role":"user","content":"a\\ud800"}]}\n'.repeat(40);
     const args = ['chat', '--local', '--batch', '-', '--jq', '.line, .reply.choices[0].message.role'];
-    const { code, stdout, stderr } = await run(args, { stdin });
+    const { code, stdout, stderr } = await runBuilt(args, { stdin });
     expect(code, stderr).toBe(0);
     expect(stdout.split('\n')).toHaveLength(81);
     expect(stderr.match(/half of a surrogate pair in /g)).toHaveLength(1);
@@ -154,7 +158,7 @@ describe('--jq', () => {
     writeFileSync(join(cwd, 'groups.json'), '[{"trajectories":[{"messages":[],"reward":1}]}]');
     writeFileSync(join(cwd, 'results.jsonl'), entry(1) + entry(2));
     writeFileSync(join(cwd, 'lines.jsonl'), '{"messages":[{"role":"user","content":"a"}]}\n'.repeat(2));
-    const { code, stdout, stderr } = await run([...args, ...(filter ? ['--jq', filter] : [])], { cwd });
+    const { code, stdout, stderr } = await runBuilt([...args, ...(filter ? ['--jq', filter] : [])], { cwd });
     expect({ code, stdout }, stderr).toEqual({
       code: 0,
       stdout: typeof expected === 'string' ? expected : expect.stringMatching(expected),
@@ -171,7 +175,7 @@ describe('--jq', () => {
     writeFileSync(join(cwd, 'results.jsonl'), [1, 2, 3, 4].map(entry).join(''));
     writeFileSync(join(cwd, 'lines.jsonl'), '{"messages":[{"role":"user","content":"a"}]}\n'.repeat(4));
     const filter = 'if .line==3 then "three", error("boom") else .line end';
-    const { code, stdout, stderr } = await run([...args, '--jq', filter, '--error-format', 'json'], { cwd });
+    const { code, stdout, stderr } = await runBuilt([...args, '--jq', filter, '--error-format', 'json'], { cwd });
     expect({ code, stdout }).toEqual({ code: 11, stdout: '1\n2\nthree\n4\n' });
     expect(JSON.parse(stderr.trim().split('\n').at(-1) ?? '').error).toMatchObject({
       applied,
@@ -182,19 +186,21 @@ describe('--jq', () => {
   it('says that nothing was sent if it fails on a line that is invalid', async () => {
     const line = { stdin: '{"messages":[{"role":"user","content":"a"}]}\n{}\n' };
     const args = ['chat', '--local', '--batch', '-', '--ordered', '--jq', '.response | keys[0]'];
-    const text = await run(args, line);
+    const text = await runBuilt(args, line);
     expect({ code: text.code, stdout: text.stdout }).toEqual({ code: 11, stdout: 'choices\n' });
     expect(text.stderr).toMatch(
       /\nsvc: --jq: null \(null\) has no keys \(line 2\)\n {2}to see what the filter reads, write --jq \. instead\n$/,
     );
-    const { stderr } = await run([...args, '--error-format', 'json'], line);
+    const { stderr } = await runBuilt([...args, '--error-format', 'json'], line);
     expect(JSON.parse(stderr.trim().split('\n').at(-1) ?? '').error).toMatchObject({ applied: 'no', attempts: 0 });
   });
 
   it('keeps the summary of a batch when it fails', async () => {
     const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'lines.jsonl'), '{"messages":[{"role":"user","content":"a"}]}\n{}\n');
-    const { code, stderr } = await run(['chat', '--local', '--batch', 'lines.jsonl', '--jq', 'error("boom")'], { cwd });
+    const { code, stderr } = await runBuilt(['chat', '--local', '--batch', 'lines.jsonl', '--jq', 'error("boom")'], {
+      cwd,
+    });
     expect(code).toBe(11);
     expect(stderr).toMatch(
       /\(line 2\)\nsvc: tokens: \d+ in, \d+ out\nsvc: finish reasons: stop 1\nsvc: 2 lines: 1 done, 1 failed, .*\nsvc: --jq: boom \(line \d\)\n/,
@@ -209,7 +215,7 @@ describe('--jq', () => {
     const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'lines.jsonl'), '{}\n');
     const prompt = flags[0] === '--batch' ? [] : ['hi'];
-    const { code, stdout, stderr } = await run(['chat', ...prompt, '--local', '--jq', '.', ...flags], { cwd });
+    const { code, stdout, stderr } = await runBuilt(['chat', ...prompt, '--local', '--jq', '.', ...flags], { cwd });
     expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: expect.stringMatching(message) });
   });
 
@@ -223,14 +229,14 @@ describe('--jq', () => {
     ['[] | .[536870911]=1', 11],
     ['"[" * 100000 | fromjson', 11],
   ])('that exceeds the memory, the stack or the length of a string is invalid or fails: %s', async (filter, code) => {
-    const result = await run(['help', '--jq', filter]);
+    const result = await runBuilt(['help', '--jq', filter]);
     expect(result).toMatchObject({ code, stdout: '', stderr: expect.stringMatching(/^svc: --jq: .+\n/) });
   });
 
   it.each(['def f: f; f', 'last(repeat(1))'])(
     'ends at --timeout, and prints the whole response: %s',
     async (filter) => {
-      const { code, stdout, stderr } = await run([
+      const { code, stdout, stderr } = await runBuilt([
         'chat',
         'hi',
         '--local',
@@ -252,7 +258,7 @@ describe('--jq', () => {
     writeFileSync(join(cwd, 'lines.jsonl'), '{"messages":[{"role":"user","content":"a"}]}\n'.repeat(20));
     const filter = 'if .line == 12 then def f: f; f else .line end';
     const args = ['chat', '--local', '--batch', 'lines.jsonl', '--ordered', '--timeout', '2', '--jq', filter];
-    const { code, stdout, stderr } = await run(args, { cwd });
+    const { code, stdout, stderr } = await runBuilt(args, { cwd });
     expect(code, stderr).toBe(11);
     expect(stderr.match(/the filter was still running/g)).toHaveLength(1);
     const lines = stdout

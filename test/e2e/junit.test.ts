@@ -1,9 +1,10 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { runBuilt } from '../support/built.ts';
 import { answerJson, countingServer } from '../support/counting-server.ts';
 import { closedPort } from '../support/faults.ts';
-import { inShell, run, start, waitForExit } from '../support/process.ts';
+import { inShell, start, waitForExit } from '../support/process.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
 const line = (content: string, custom_id?: string | number): string =>
@@ -39,12 +40,12 @@ describe('a JUnit report', () => {
     );
     const env = { SVC_TOKEN: 'tok-en-1', SVC_BASE_URL: url };
     const args = ['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--concurrency', '4', '--junit'];
-    const { code, stderr } = await run([...args, 'first.xml'], { cwd, env });
+    const { code, stderr } = await runBuilt([...args, 'first.xml'], { cwd, env });
     expect(code, stderr).toBe(0);
     expect(answered.at(-1)).toBe('first');
     const names = ['a&#60;1', '7', 'line 3', 'd'];
     expect(testCases(join(cwd, 'first.xml'))).toEqual(names);
-    expect(await run([...args, 'second.xml', '--resume'], { cwd, env })).toMatchObject({ code: 0 });
+    expect(await runBuilt([...args, 'second.xml', '--resume'], { cwd, env })).toMatchObject({ code: 0 });
     expect(testCases(join(cwd, 'second.xml'))).toEqual(names);
   });
 
@@ -67,7 +68,7 @@ describe('a JUnit report', () => {
     writeFileSync(join(cwd, 'body.json'), line('of a file'));
     writeFileSync(join(cwd, 'empty.json'), JSON.stringify({ messages: [{ role: 'user', content: [] }] }));
     const env = { SVC_TOKEN: 'tok-en-1', SVC_BASE_URL: url };
-    const { stderr } = await run(['chat', '--no-stdin', ...args, '--junit', 'j.xml', '-q'], { cwd, env });
+    const { stderr } = await runBuilt(['chat', '--no-stdin', ...args, '--junit', 'j.xml', '-q'], { cwd, env });
     expect([testCases(join(cwd, 'j.xml')), stderr]).toEqual([[name], '']);
   });
 
@@ -90,7 +91,7 @@ describe('reports of a batch that sent nothing', () => {
     const reports = ['--junit', 'j.xml', '--summary', 's.md'];
     const args = ['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl', '-m', 'm', '--max-outage', '1s', ...reports];
     const env = { SVC_BASE_URL: await closedPort() };
-    expect(await run(args, { cwd, env })).toMatchObject({ code: 10 });
+    expect(await runBuilt(args, { cwd, env })).toMatchObject({ code: 10 });
     const junit = readFileSync(join(cwd, 'j.xml'), 'utf8');
     expect(junit).toMatch(/<testsuites tests="1" failures="0" errors="1"/);
     expect(junit).toMatch(/<error type="not_sent" message="3 lines were not sent: [^"]*could not connect/);
@@ -118,8 +119,10 @@ describe('a Markdown summary', () => {
       '--summary',
       's.md',
     ];
-    expect(await run(args, { cwd })).toMatchObject({ code: 10 });
-    expect(await run(['chat', 'hi', '--local', '--no-stdin', '--summary', 's.md'], { cwd })).toMatchObject({ code: 0 });
+    expect(await runBuilt(args, { cwd })).toMatchObject({ code: 10 });
+    expect(await runBuilt(['chat', 'hi', '--local', '--no-stdin', '--summary', 's.md'], { cwd })).toMatchObject({
+      code: 0,
+    });
     expect(latency(readFileSync(join(cwd, 's.md'), 'utf8'))).toBe(
       `before
 ### svc chat: 2 of 10 succeeded
@@ -154,7 +157,7 @@ finish reasons: stop 1
     const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'in.jsonl'), ['{"messages":3}\n', line('b'), line('c')].join(''));
     const flags = ['--fail-fast', '--concurrency', '1', '--summary', 's.md', '-o', 'out.jsonl'];
-    expect(await run(['chat', '--local', '--batch', 'in.jsonl', ...flags], { cwd })).toMatchObject({ code: 10 });
+    expect(await runBuilt(['chat', '--local', '--batch', 'in.jsonl', ...flags], { cwd })).toMatchObject({ code: 10 });
     expect(readFileSync(join(cwd, 's.md'), 'utf8')).toMatch(
       /^### svc chat: 0 of 3 succeeded\n[\s\S]*\n\| 0 \| 0 \| 1 \| 2 \| {2}\| {2}\| {2}\|\n/,
     );
@@ -164,7 +167,9 @@ finish reasons: stop 1
     'is written by svc %s',
     async (words) => {
       const cwd = temporaryDirectory();
-      const { code, stderr } = await run([...words.split(' '), '--local', '--no-stdin', '--summary', 's.md'], { cwd });
+      const { code, stderr } = await runBuilt([...words.split(' '), '--local', '--no-stdin', '--summary', 's.md'], {
+        cwd,
+      });
       expect(code, stderr).toBe(0);
       expect(readFileSync(join(cwd, 's.md'), 'utf8')).toMatch(
         /^### svc (feedback schema|call start): 1 of 1 succeeded\n/,
@@ -182,7 +187,7 @@ finish reasons: stop 1
       (_, response) => answerJson(response, {}),
     );
     const env = { SVC_TOKEN: 'tok-en-1', SVC_BASE_URL: server.url };
-    const { code, stderr } = await run(['chat', 'hi', '--no-stdin', ...flags], { env });
+    const { code, stderr } = await runBuilt(['chat', 'hi', '--no-stdin', ...flags], { env });
     expect([code, stderr]).toEqual([wanted, expect.stringContaining(message)]);
     expect(server.counts.size).toBe(0);
   });
@@ -245,7 +250,7 @@ describe('reports of a run that fails before its first request', () => {
   ])('say why: %s', async (_, args, more, wanted, texts) => {
     const cwd = scene();
     const stdin = /^--(batch|rows)/.test(args[0] ?? '') ? [] : ['--no-stdin'];
-    const { code, stderr } = await run(['chat', ...stdin, ...args, ...reports], { cwd, env: { ...env, ...more } });
+    const { code, stderr } = await runBuilt(['chat', ...stdin, ...args, ...reports], { cwd, env: { ...env, ...more } });
     expect(code, stderr).toBe(wanted);
     const xml = readFileSync(join(cwd, 'j.xml'), 'utf8');
     for (const text of texts) expect(xml).toContain(text);
@@ -288,7 +293,10 @@ describe('reports of a run that fails before its first request', () => {
         answerJson(response, { model: 'm', choices: [{ index: 0, message: { content: 'x' }, finish_reason: 'stop' }] });
       },
     );
-    const { code } = await run(['chat', 'hi', '--no-stdin', ...reports], { cwd, env: { ...env, SVC_BASE_URL: url } });
+    const { code } = await runBuilt(['chat', 'hi', '--no-stdin', ...reports], {
+      cwd,
+      env: { ...env, SVC_BASE_URL: url },
+    });
     expect(code).toBe(0);
     expect(readFileSync(join(cwd, 's.md'), 'utf8')).toMatch(
       /^before\n *\n\nof another step\n### svc chat: 1 of 1 succeeded\n/,
@@ -297,8 +305,10 @@ describe('reports of a run that fails before its first request', () => {
 
   it('stay as they are for a wrong command line', async () => {
     const cwd = scene();
-    expect(await run(['chat', 'hi', '--no-such-flag', ...reports], { cwd })).toMatchObject({ code: 2 });
-    expect(await run(['chat', 'hi', '--junit', 'j.xml', '--summary', 'j.xml'], { cwd })).toMatchObject({ code: 2 });
+    expect(await runBuilt(['chat', 'hi', '--no-such-flag', ...reports], { cwd })).toMatchObject({ code: 2 });
+    expect(await runBuilt(['chat', 'hi', '--junit', 'j.xml', '--summary', 'j.xml'], { cwd })).toMatchObject({
+      code: 2,
+    });
     expect(readFileSync(join(cwd, 'j.xml'), 'utf8')).toBe(green);
     expect(readFileSync(join(cwd, 's.md'), 'utf8')).toBe('before\n');
     expect(existsSync(join(cwd, 'out.jsonl'))).toBe(false);
@@ -307,7 +317,7 @@ describe('reports of a run that fails before its first request', () => {
   it('tell an expectation that failed from a request', async () => {
     const cwd = scene();
     const flags = ['--local', '--no-stdin', '--expect-text', 'no such text', ...reports];
-    expect(await run(['chat', 'hi', ...flags], { cwd })).toMatchObject({ code: 13 });
+    expect(await runBuilt(['chat', 'hi', ...flags], { cwd })).toMatchObject({ code: 13 });
     expect(readFileSync(join(cwd, 'j.xml'), 'utf8')).toMatch(
       /failures="1" errors="0"[\s\S]*<failure type="safety_check"/,
     );

@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { runBuilt } from '../support/built.ts';
 import { done, event, streamHead } from '../support/event-stream.ts';
-import { run } from '../support/process.ts';
 import { httpAnswer, rawServer } from '../support/raw-server.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
@@ -23,7 +23,7 @@ async function chat(message: object, args: readonly string[] = [], cwd = tempora
     socket.end(isStreamed ? streamed(message) : httpAnswer(completion(message))),
   );
   const env = { ...credentials, SVC_BASE_URL: url, SVC_HISTORY: 'bodies' };
-  const result = await run(['chat', '-m', 'm', 'x', '--no-stdin', ...args], { cwd, env });
+  const result = await runBuilt(['chat', '-m', 'm', 'x', '--no-stdin', ...args], { cwd, env });
   const bodies = received.map((request) => JSON.parse(request.toString().split('\r\n\r\n')[1] ?? ''));
   return { ...result, bodies };
 }
@@ -98,12 +98,12 @@ describe('trace_auth', () => {
     const cwd = temporaryDirectory();
     const { url, received } = await rawServer((socket) => socket.end(httpAnswer('{"paths":[]}')));
     const env = { ...credentials, SVC_PROFILE: 'work' };
-    const set = await run(['profile', 'set', 'work', '--base-url', url, '--trace-auth', scheme], { cwd, env: {} });
+    const set = await runBuilt(['profile', 'set', 'work', '--base-url', url, '--trace-auth', scheme], { cwd, env: {} });
     expect(set.code, set.stderr).toBe(0);
-    const result = await run(['feedback', 'schema', '-f', '-'], { cwd, env, stdin: body });
+    const result = await runBuilt(['feedback', 'schema', '-f', '-'], { cwd, env, stdin: body });
     expect(result.code, result.stderr).toBe(0);
     expect(authorizationOf(received[0])).toMatch(header);
-    const shown = await run(['feedback', 'schema', '-f', '-', '--curl'], { cwd, env, stdin: body });
+    const shown = await runBuilt(['feedback', 'schema', '-f', '-', '--curl'], { cwd, env, stdin: body });
     expect(shown.stdout).toContain(scheme === 'basic' ? '-u "$SVC_USERNAME' : 'Bearer $SVC_TOKEN');
   });
 
@@ -111,11 +111,11 @@ describe('trace_auth', () => {
     const cwd = temporaryDirectory();
     const { url, received } = await rawServer((socket) => socket.end(httpAnswer('{"paths":[]}')));
     const urls = ['--chat-base-url', 'https://chat.test', '--trace-base-url', url];
-    expect((await run(['profile', 'set', 'work', ...urls, '--trace-auth', 'bearer'], { cwd })).code).toBe(0);
-    const login = await run(['auth', 'login', '--profile', 'work', '--token-stdin'], { cwd, stdin: 'stored-1' });
+    expect((await runBuilt(['profile', 'set', 'work', ...urls, '--trace-auth', 'bearer'], { cwd })).code).toBe(0);
+    const login = await runBuilt(['auth', 'login', '--profile', 'work', '--token-stdin'], { cwd, stdin: 'stored-1' });
     expect(login.code, login.stderr).toBe(0);
     const args = ['feedback', 'schema', '-f', '-', '--profile', 'work'];
-    expect((await run(args, { cwd, stdin: body })).code).toBe(0);
+    expect((await runBuilt(args, { cwd, stdin: body })).code).toBe(0);
     expect(authorizationOf(received[0])).toBe('Bearer stored-1');
   });
 
@@ -123,12 +123,12 @@ describe('trace_auth', () => {
     const cwd = temporaryDirectory();
     const set = ['profile', 'set', 'work', '--base-url', 'http://127.0.0.1:9', '--trace-auth'];
     const env = { SVC_CONFIG_DIR: cwd };
-    expect((await run([...set, 'digest'], { cwd, env })).code).toBe(2);
-    expect((await run([...set, 'bearer'], { cwd, env })).code).toBe(0);
+    expect((await runBuilt([...set, 'digest'], { cwd, env })).code).toBe(2);
+    expect((await runBuilt([...set, 'bearer'], { cwd, env })).code).toBe(0);
     const path = join(cwd, 'config.json');
     writeFileSync(path, readFileSync(path, 'utf8').replace('"bearer"', '"digest"'));
     const args = ['feedback', 'schema', '-f', '-', '--profile', 'work'];
-    expect(await run(args, { cwd, stdin: body, env: { ...env, ...credentials } })).toMatchObject({
+    expect(await runBuilt(args, { cwd, stdin: body, env: { ...env, ...credentials } })).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('trace_auth'),
     });
@@ -153,7 +153,7 @@ describe('bodies that existing servers accept', () => {
     allowed_tools: { mode, tools: [{ type: 'function', function: { name } }] },
   });
   const send = (fields: object, args: readonly string[]) =>
-    run(['chat', '--local', '--strict', '-f', '-', '--json', ...args], {
+    runBuilt(['chat', '--local', '--strict', '-f', '-', '--json', ...args], {
       stdin: JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'x' }], ...fields }),
     });
 
@@ -185,7 +185,7 @@ describe('bodies that existing servers accept', () => {
   ])('a refusal of the inference server is a warning: %s', async (name, fields) => {
     const { code, stderr } = await send(fields, ['--dry-run']);
     expect([code, stderr]).toEqual([3, expect.stringMatching(new RegExp(`^.*\\b${name}\\b`, 'm'))]);
-    const lax = await run(['chat', '--local', '--dry-run', '-f', '-'], {
+    const lax = await runBuilt(['chat', '--local', '--dry-run', '-f', '-'], {
       stdin: JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'x' }], ...fields }),
     });
     expect([lax.code, lax.stderr]).toEqual([0, expect.stringMatching(new RegExp(`warning: .*\\b${name}\\b`))]);
@@ -221,9 +221,12 @@ describe('a JSON Schema of an older draft', () => {
     const check = (content: string) => chat({ content }, ['--expect-schema', '@s.json'], cwd);
     expect(await check(right)).toMatchObject({ code: 0 });
     expect(await check(wrong)).toMatchObject({ code: 13 });
-    const generated = await run(['chat', '--local', 'x', '--json-schema', '@s.json', '--expect-schema', '@s.json'], {
-      cwd,
-    });
+    const generated = await runBuilt(
+      ['chat', '--local', 'x', '--json-schema', '@s.json', '--expect-schema', '@s.json'],
+      {
+        cwd,
+      },
+    );
     expect(generated, generated.stderr).toMatchObject({ code: 0 });
   });
 
@@ -242,7 +245,7 @@ it.each([['trajectories'], ['messages_and_choices'], ['resourceSpans'], ['line',
     writeFileSync(join(cwd, 'b.json'), JSON.stringify({ messages: [{ role: 'user', content: 'hi' }], ...more }));
     const { url, received } = await rawServer((socket) => socket.end(httpAnswer(completion({ content: 'ok' }))));
     const env = { ...credentials, SVC_BASE_URL: url };
-    const { code, stderr } = await run(['chat', '-m', 'm', '-f', 'b.json'], { cwd, env });
+    const { code, stderr } = await runBuilt(['chat', '-m', 'm', '-f', 'b.json'], { cwd, env });
     expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining(`${names[0]}: is not a known field`) });
     expect(JSON.parse(received[0]?.toString().split('\r\n\r\n')[1] ?? '')).toMatchObject(more);
   },

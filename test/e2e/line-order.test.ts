@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import type { HttpRequest, HttpResponse, Send } from '../../src/http/message.ts';
+import { runBuilt } from '../support/built.ts';
 import { type Answering, answerJson, countingServer } from '../support/counting-server.ts';
-import { run } from '../support/process.ts';
 import { noStrace, runWithFault } from '../support/strace.ts';
 import { svc, temporaryDirectory } from '../support/svc.ts';
 import { calls, chats, feedback, jobs, type Kind } from './batch.ts';
@@ -32,7 +32,7 @@ async function runBatchOf(
   const journal = join(cwd, 'out.jsonl.journal');
   const { url, counts } = await countingServer(kind.keyOf, (...given) => answer(linesOf(journal), ...given));
   const args = [...kind.command, '--batch', 'in.jsonl', '-o', 'out.jsonl', ...flags];
-  const end = await run(args, { cwd, env: { ...credentials, SVC_BASE_URL: url } });
+  const end = await runBuilt(args, { cwd, env: { ...credentials, SVC_BASE_URL: url } });
   return { ...end, counts, records: linesOf(journal) };
 }
 

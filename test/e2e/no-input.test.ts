@@ -1,7 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { run } from '../support/process.ts';
+import { runBuilt } from '../support/built.ts';
 import { svc, temporaryDirectory } from '../support/svc.ts';
 import { hasTerminal, runOnTerminal } from '../support/terminal.ts';
 
@@ -76,14 +76,14 @@ describe.skipIf(!hasTerminal)('at a terminal (skipped where `script` of util-lin
 
 it('svc log clear needs --yes where there is no terminal', async () => {
   const cwd = await createHome();
-  expect(await run(['log', 'clear'], { cwd })).toMatchObject({ code: 2, stdout: '' });
-  const { code, stdout } = await run(['log', 'clear', '-y'], { cwd });
+  expect(await runBuilt(['log', 'clear'], { cwd })).toMatchObject({ code: 2, stdout: '' });
+  const { code, stdout } = await runBuilt(['log', 'clear', '-y'], { cwd });
   expect({ code, removed: JSON.parse(stdout) }).toMatchObject({ code: 0, removed: { removed: 1, removed_prompts: 0 } });
 });
 
 it('-n is --dry-run', async () => {
-  expect(await run(['chat', 'hi', '-n'])).toMatchObject(await run(['chat', 'hi', '--dry-run']));
-  expect(await run(['chat', '-n', 'hi'])).toMatchObject({
+  expect(await runBuilt(['chat', 'hi', '-n'])).toMatchObject(await runBuilt(['chat', 'hi', '--dry-run']));
+  expect(await runBuilt(['chat', '-n', 'hi'])).toMatchObject({
     code: 0,
     stdout: '{"messages":[{"role":"user","content":"hi"}]}',
   });

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { run } from '../support/process.ts';
+import { runBuilt } from '../support/built.ts';
 import { listening } from '../support/secure-servers.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
@@ -26,7 +26,7 @@ async function chat(
   onTestFinished(() => void server.close());
   const port = await listening(server);
   const env = { SVC_TOKEN: 't', SVC_MODEL: 'm', SVC_BASE_URL: `http://127.0.0.1:${port}` };
-  return { cwd, ...(await run(['chat', 'x', ...flags], { cwd, env })) };
+  return { cwd, ...(await runBuilt(['chat', 'x', ...flags], { cwd, env })) };
 }
 
 const json = { 'Content-Type': 'application/json' };

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { type ProcessSetting, run, serve, start, waitForExit } from '../support/process.ts';
+import { runBuilt } from '../support/built.ts';
+import { type ProcessSetting, serve, start, waitForExit } from '../support/process.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
 const demo = new URL('../demo', import.meta.url).pathname;
@@ -11,7 +12,7 @@ describe('the built program against svc serve', () => {
   it('feedback: replaced from a file, flags and stdin, then its schema', async () => {
     const { env } = await serve();
     const setting = { env: { ...env, HOME: temporaryDirectory() }, cwd: demo };
-    const first = await run(['feedback', 'replace', '-f', 'feedback.json'], setting);
+    const first = await runBuilt(['feedback', 'replace', '-f', 'feedback.json'], setting);
     expect(first.code, first.stderr).toBe(0);
     expect(first.stdout).toContain('"reviewer_id":9007199254740993');
     const { id, created_at, svc_user_id } = JSON.parse(first.stdout);
@@ -31,15 +32,18 @@ describe('the built program against svc serve', () => {
       '--trigger-ref',
       'svc:///acme/support-bot/object/monitor:v1',
     ];
-    const second = await run(
+    const second = await runBuilt(
       ['feedback', 'replace', ...flags, '--payload', '{"output":{"score":"high"}}', '--keep-id'],
       setting,
     );
     expect(JSON.parse(second.stdout)).toMatchObject({ id, payload: { output: { score: 'high' } } });
-    const third = await run(['feedback', 'replace'], { ...setting, stdin: readFileSync(join(demo, 'feedback.json')) });
+    const third = await runBuilt(['feedback', 'replace'], {
+      ...setting,
+      stdin: readFileSync(join(demo, 'feedback.json')),
+    });
     expect(third.code).toBe(0);
 
-    const schema = await run(
+    const schema = await runBuilt(
       ['feedback', 'schema', '--project-id', 'acme/support-bot', '--since', '1h', '--format', 'text'],
       setting,
     );
@@ -52,24 +56,25 @@ describe('the built program against svc serve', () => {
     const { env } = await serve();
     const cwd = temporaryDirectory();
     const setting = { env, cwd };
-    const plain = await run(['chat', 'Name', 'a river'], setting);
+    const plain = await runBuilt(['chat', 'Name', 'a river'], setting);
     expect(plain.stdout).toBe(
       'You said "Name a river": 3 words. This is svc\'s built-in model; it is for tests, not a real one.\n',
     );
     expect(plain.stderr).toBe('reasoning:\nThe last message has 3 words; the seed is 0.\n\n');
-    const piped = await run(['chat', 'Summarise', '--json'], { ...setting, stdin: 'a text\n' });
+    const piped = await runBuilt(['chat', 'Summarise', '--json'], { ...setting, stdin: 'a text\n' });
     expect(JSON.parse(piped.stdout).choices[0].message.content).toContain('Summarise a text');
-    const body = await run(['chat', '--json'], {
+    const body = await runBuilt(['chat', '--json'], {
       ...setting,
       stdin: '{"messages":[{"role":"user","content":"x"}],"seed":9007199254740993}',
     });
     expect(JSON.parse(body.stdout).choices[0].message.reasoning).toContain('9007199254740993');
-    const shaped = await run(['chat', 'Where?', '--json-schema', `@${demo}/answer.schema.json`], setting);
+    const shaped = await runBuilt(['chat', 'Where?', '--json-schema', `@${demo}/answer.schema.json`], setting);
     expect(JSON.parse(shaped.stdout)).toEqual({ city: '', days: 0 });
-    const several = await run(['chat', 'x', '--n', '2', '-q'], setting);
+    const several = await runBuilt(['chat', 'x', '--n', '2', '-q'], setting);
     expect(several.stdout).toMatch(/^--- 1\nYou said .*\n--- 2\nYou said .*\n$/);
 
-    const turn = (prompt: string) => run(['chat', '--conversation', 'talk.json', '-s', 'Be brief', prompt], setting);
+    const turn = (prompt: string) =>
+      runBuilt(['chat', '--conversation', 'talk.json', '-s', 'Be brief', prompt], setting);
     expect((await turn('one')).code).toBe(0);
     expect((await turn('two')).code).toBe(0);
     const talk = JSON.parse(readFileSync(join(cwd, 'talk.json'), 'utf8'));
@@ -92,16 +97,16 @@ describe('the built program against svc serve', () => {
       ['-f', 'job.json'],
       ['-', '--model-id', model, '--allow-duplicate'],
     ]) {
-      const { code, stdout, stderr } = await run(['train', ...args], {
+      const { code, stdout, stderr } = await runBuilt(['train', ...args], {
         ...setting,
         stdin: readFileSync(join(demo, 'groups.jsonl')),
       });
       expect(code, stderr).toBe(0);
       expect(JSON.parse(stdout).id).toMatch(/-7/);
     }
-    const call = await run(['call', 'start', '-f', 'call.json', '--id', '0123456789abcdef'], setting);
+    const call = await runBuilt(['call', 'start', '-f', 'call.json', '--id', '0123456789abcdef'], setting);
     expect(JSON.parse(call.stdout).id).toBe('0123456789abcdef');
-    const again = await run(
+    const again = await runBuilt(
       ['call', 'start', '-f', 'call.json', '--id', '0123456789abcdef', '--trace-id', JSON.parse(call.stdout).trace_id],
       setting,
     );
@@ -110,7 +115,7 @@ describe('the built program against svc serve', () => {
 
   it('exits with 4 for wrong and missing credentials, and never shows them', async () => {
     const { env } = await serve();
-    const wrong = await run(['chat', 'x', '-v', '--error-format', 'json'], {
+    const wrong = await runBuilt(['chat', 'x', '-v', '--error-format', 'json'], {
       env: { ...env, SVC_TOKEN: 'wrong-token-9' },
     });
     expect(wrong.code).toBe(4);
@@ -124,7 +129,7 @@ describe('the built program against svc serve', () => {
       attempts: 1,
       retryable: false,
     });
-    const none = await run(['chat', 'x'], { env: { SVC_BASE_URL: env.SVC_BASE_URL ?? '' } });
+    const none = await runBuilt(['chat', 'x'], { env: { SVC_BASE_URL: env.SVC_BASE_URL ?? '' } });
     expect({ code: none.code, stdout: none.stdout }).toEqual({ code: 4, stdout: '' });
   });
 });
@@ -138,7 +143,7 @@ describe('without a network', () => {
     ['https://name.invalid', /host not found|name resolution failed/],
   ])('%s is exit 7, not applied', async (base, message) => {
     const env = { SVC_BASE_URL: base, SVC_TOKEN: 'tok-en-1' };
-    const { code, stdout, stderr } = await run(['chat', 'x'], { env });
+    const { code, stdout, stderr } = await runBuilt(['chat', 'x'], { env });
     expect({ code, stdout }).toEqual({ code: 7, stdout: '' });
     expect(stderr).toMatch(message);
   });
@@ -149,11 +154,14 @@ describe('the local service', () => {
     const cwd = temporaryDirectory();
     const setting: ProcessSetting = { cwd };
     const results = [
-      await run(['feedback', 'replace', '--local', '-f', join(demo, 'feedback.json')], setting),
-      await run(['feedback', 'schema', '--local', '--project-id', 'acme/support-bot', '--since', '1d'], setting),
-      await run(['chat', '--profile', 'local', 'Hi'], setting),
-      await run(['train', '--local', join(demo, 'groups.jsonl'), '--model-id', model], setting),
-      await run(['call', 'start', '--local', '-f', join(demo, 'call.json')], { ...setting, env: { SVC_PROFILE: '' } }),
+      await runBuilt(['feedback', 'replace', '--local', '-f', join(demo, 'feedback.json')], setting),
+      await runBuilt(['feedback', 'schema', '--local', '--project-id', 'acme/support-bot', '--since', '1d'], setting),
+      await runBuilt(['chat', '--profile', 'local', 'Hi'], setting),
+      await runBuilt(['train', '--local', join(demo, 'groups.jsonl'), '--model-id', model], setting),
+      await runBuilt(['call', 'start', '--local', '-f', join(demo, 'call.json')], {
+        ...setting,
+        env: { SVC_PROFILE: '' },
+      }),
     ];
     expect(results.map(({ code, stderr }) => (code === 0 ? 0 : stderr))).toEqual([0, 0, 0, 0, 0]);
     expect(JSON.parse(results[1]?.stdout ?? '').paths).toHaveLength(4);

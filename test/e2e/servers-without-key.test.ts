@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { transformSync } from 'esbuild';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { inShell, program, run } from '../support/process.ts';
+import { runBuilt } from '../support/built.ts';
+import { inShell, program } from '../support/process.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 import { hasTerminal, runOnTerminal } from '../support/terminal.ts';
 
@@ -38,11 +39,11 @@ describe('a server without a key', () => {
   it('on loopback needs no login; a credential that is set is sent', async () => {
     const { url, seen } = await modelServer();
     const env = { SVC_BASE_URL: url };
-    expect((await run(CHAT, { env })).code).toBe(0);
-    expect((await run(CHAT, { env: { ...env, SVC_TOKEN: 'tok-1\r\n' } })).code).toBe(0);
+    expect((await runBuilt(CHAT, { env })).code).toBe(0);
+    expect((await runBuilt(CHAT, { env: { ...env, SVC_TOKEN: 'tok-1\r\n' } })).code).toBe(0);
     expect(seen.map(({ authorization }) => authorization)).toEqual([undefined, 'Bearer tok-1']);
-    expect((await run([...CHAT, '--curl'], { env })).stdout).not.toContain('Authorization');
-    const { stdout } = await run(['doctor', '--json'], { env });
+    expect((await runBuilt([...CHAT, '--curl'], { env })).stdout).not.toContain('Authorization');
+    const { stdout } = await runBuilt(['doctor', '--json'], { env });
     expect(JSON.parse(stdout).verdict).toBe('ready for chats, training and feedback');
     const verdicts: [object, string][] = [
       [{ SVC_TOKEN: 'tok-1' }, 'ready for chats and training; no credentials for feedback'],
@@ -51,25 +52,28 @@ describe('a server without a key', () => {
       [{ SVC_TOKEN: 'tok-1', SVC_TRACE_BASE_URL: (await modelServer()).url }, 'ready for chats, training and feedback'],
     ];
     for (const [credentials, verdict] of verdicts) {
-      const doctor = await run(['doctor', '--json'], { env: { ...env, ...credentials } });
+      const doctor = await runBuilt(['doctor', '--json'], { env: { ...env, ...credentials } });
       expect([credentials, JSON.parse(doctor.stdout).verdict]).toEqual([credentials, verdict]);
     }
     const cwd = temporaryDirectory();
-    expect((await run(['profile', 'set', 'default', '--trace-auth', 'bearer'], { cwd })).code).toBe(0);
-    const bearer = await run(['doctor', '--json'], { cwd, env: { ...env, SVC_TOKEN: 'tok-1' } });
+    expect((await runBuilt(['profile', 'set', 'default', '--trace-auth', 'bearer'], { cwd })).code).toBe(0);
+    const bearer = await runBuilt(['doctor', '--json'], { cwd, env: { ...env, SVC_TOKEN: 'tok-1' } });
     expect(JSON.parse(bearer.stdout).verdict).toBe('ready for chats, training and feedback');
   });
 
   it('elsewhere is recorded with --no-token, for this origin alone, and reached through ALL_PROXY', async () => {
     const { url, seen } = await modelServer();
     const cwd = temporaryDirectory();
-    expect((await run(['auth', 'login', '--base-url', REMOTE, '--no-token'], { cwd })).code).toBe(0);
-    expect((await run(['auth', 'status'], { cwd })).code).toBe(0);
-    expect((await run(CHAT, { cwd, env: { all_proxy: url } })).code).toBe(0);
+    expect((await runBuilt(['auth', 'login', '--base-url', REMOTE, '--no-token'], { cwd })).code).toBe(0);
+    expect((await runBuilt(['auth', 'status'], { cwd })).code).toBe(0);
+    expect((await runBuilt(CHAT, { cwd, env: { all_proxy: url } })).code).toBe(0);
     expect(seen).toEqual([{ url: `${REMOTE}/v1/chat/completions`, authorization: undefined }]);
-    const other = await run([...CHAT, '--base-url', 'https://other.example.com'], { cwd });
+    const other = await runBuilt([...CHAT, '--base-url', 'https://other.example.com'], { cwd });
     expect(other.code).toBe(4);
-    const both = await run(['auth', 'login', '--base-url', REMOTE, '--no-token', '--token-stdin'], { cwd, stdin: 't' });
+    const both = await runBuilt(['auth', 'login', '--base-url', REMOTE, '--no-token', '--token-stdin'], {
+      cwd,
+      stdin: 't',
+    });
     expect([both.code, both.stderr]).toEqual([2, expect.stringContaining('--no-token cannot be combined')]);
   });
 
@@ -77,7 +81,7 @@ describe('a server without a key', () => {
     const cwd = temporaryDirectory();
     const profile = () => JSON.parse(readFileSync(join(cwd, 'config/config.json'), 'utf8')).profiles.default;
     const login = (args: string[], stdin = '') =>
-      run(['auth', 'login', ...args], { cwd, stdin, env: { SVC_CONFIG_DIR: 'config' } });
+      runBuilt(['auth', 'login', ...args], { cwd, stdin, env: { SVC_CONFIG_DIR: 'config' } });
     await login(['--base-url', REMOTE, '--token-stdin'], 'tok-1');
     expect((await login(['--token-stdin'], '')).code).toBe(4);
     expect(profile().token).toBe('tok-1');
@@ -101,12 +105,12 @@ describe.skipIf(!hasTerminal)('login at a terminal (skipped where `script` of ut
     });
     expect([code, screen]).toEqual([0, expect.stringContaining('without credentials')]);
     expect(screen).not.toContain('User name');
-    expect((await run(['auth', 'status'], { cwd })).stdout).toContain(REMOTE);
+    expect((await runBuilt(['auth', 'status'], { cwd })).stdout).toContain(REMOTE);
   });
 
   it('keeps a stored token when the answer is empty', async () => {
     const cwd = temporaryDirectory();
-    await run(['auth', 'login', '--base-url', REMOTE, '--token-stdin'], {
+    await runBuilt(['auth', 'login', '--base-url', REMOTE, '--token-stdin'], {
       cwd,
       stdin: 'tok-1',
       env: { SVC_CONFIG_DIR: 'config' },
@@ -131,22 +135,22 @@ describe('what the environment and the command line say', () => {
     ['abc\n\n', 'ends in a line feed'],
     ['a b', 'contains a space'],
   ])('a token %j %s', async (SVC_TOKEN, found) => {
-    const { code, stderr } = await run(CHAT, { env: { SVC_TOKEN, SVC_BASE_URL: 'http://127.0.0.1:9' } });
+    const { code, stderr } = await runBuilt(CHAT, { env: { SVC_TOKEN, SVC_BASE_URL: 'http://127.0.0.1:9' } });
     expect([code, stderr]).toEqual([4, expect.stringContaining(found)]);
   });
 
   it('quotes around a token are mentioned at a 401', async () => {
     const { url } = await modelServer(401);
-    const { code, stderr } = await run(CHAT, { env: { SVC_TOKEN: '"abc"', SVC_BASE_URL: url } });
+    const { code, stderr } = await runBuilt(CHAT, { env: { SVC_TOKEN: '"abc"', SVC_BASE_URL: url } });
     expect([code, stderr]).toEqual([4, expect.stringContaining('the token is in quotes')]);
   });
 
   it.each(['0', '1d', '1h30m', '2m30s', '.5h', '0s', '1h1m1s1ms'])('--timeout %s', async (timeout) => {
-    expect((await run([...CHAT, '--local', '--timeout', timeout])).code).toBe(0);
+    expect((await runBuilt([...CHAT, '--local', '--timeout', timeout])).code).toBe(0);
   });
 
   it.each(['', 'm', '30m1h', '1x', '-1s', '1h 30m'])('--timeout %j is exit 2', async (timeout) => {
-    expect((await run([...CHAT, '--local', `--timeout=${timeout}x`])).code).toBe(2);
+    expect((await runBuilt([...CHAT, '--local', `--timeout=${timeout}x`])).code).toBe(2);
   });
 
   it.each([
@@ -154,12 +158,12 @@ describe('what the environment and the command line say', () => {
     ['+0.5', '0.5'],
     ['+.5', '0.5'],
   ])('--temperature %s is %s', async (typed, sent) => {
-    const { stdout } = await run([...CHAT, '--temperature', typed, '--dry-run']);
+    const { stdout } = await runBuilt([...CHAT, '--temperature', typed, '--dry-run']);
     expect(stdout).toContain(`"temperature":${sent}`);
   });
 
   it.each(['0', 'false', 'no', 'False'])('CI=%s is not a CI', async (CI) => {
-    const { stderr } = await run(['profile', 'remove', 'x'], { env: { CI } });
+    const { stderr } = await runBuilt(['profile', 'remove', 'x'], { env: { CI } });
     expect(stderr).not.toContain('CI set');
   });
 

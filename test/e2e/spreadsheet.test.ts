@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { runBuilt } from '../support/built.ts';
 import { countingServer } from '../support/counting-server.ts';
-import { run } from '../support/process.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
 const formulas = ['=1+1', '+cmd|x', '-2+3', '@sum(A1)', '\tx', '\rx', '-', '-5abc', '--1', '+1e', '=5'];
@@ -15,7 +15,9 @@ async function schema(format: string, ...flags: string[]) {
     response.setHeader('content-type', 'application/json').end(JSON.stringify({ paths }));
   });
   const args = ['feedback', 'schema', '--project-id', 'a/b', '--since', '7d', '--base-url', url];
-  return run([...args, '--format', format, ...flags], { env: { SVC_USERNAME: 'user', SVC_PASSWORD: 'pass-word' } });
+  return runBuilt([...args, '--format', format, ...flags], {
+    env: { SVC_USERNAME: 'user', SVC_PASSWORD: 'pass-word' },
+  });
 }
 
 describe('cells that a spreadsheet would run', () => {
@@ -54,7 +56,7 @@ describe('cells that a spreadsheet would run', () => {
     writeFileSync(join(cwd, 'out.jsonl'), result(1, '"@a"') + result(2, '-3') + result(3, '"+x"'));
     const merge = async (...flags: string[]) => {
       const args = ['batch', 'merge', 'out.jsonl', '--join', `rows.${format}`, '--columns', 'r=.response'];
-      const { code, stderr } = await run([...args, '-o', 'all', ...flags], { cwd });
+      const { code, stderr } = await runBuilt([...args, '-o', 'all', ...flags], { cwd });
       expect(code, stderr).toBe(0);
       return { stderr, table: readFileSync(join(cwd, 'all'), 'utf8').replaceAll('\t', ',').replaceAll('"', '') };
     };

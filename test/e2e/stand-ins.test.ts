@@ -1,8 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { runBuilt } from '../support/built.ts';
 import { answerJson, countingServer } from '../support/counting-server.ts';
-import { run, serve, waitForExit } from '../support/process.ts';
+import { serve, waitForExit } from '../support/process.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 import { hasTerminal, runOnTerminal } from '../support/terminal.ts';
 
@@ -35,9 +36,9 @@ describe('undici', () => {
     writeFileSync(join(cwd, 'in.jsonl'), `${lines.join('\n')}\n`);
     const args = ['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--concurrency', '1', '--retries', '0'];
     const env = { SVC_TOKEN: 'tok-en-1', SVC_BASE_URL: server.url };
-    expect((await run(args, { cwd, env })).stderr).toContain('6 lines: 4 done, 1 failed, 1 unknown, 0 not sent');
+    expect((await runBuilt(args, { cwd, env })).stderr).toContain('6 lines: 4 done, 1 failed, 1 unknown, 0 not sent');
     expect(sockets.size).toBeLessThan(contents.length);
-    expect((await run([...args, '--resume', '--retry-unknown'], { cwd, env })).code).toBe(10);
+    expect((await runBuilt([...args, '--resume', '--retry-unknown'], { cwd, env })).code).toBe(10);
     expect(server.counts).toEqual(new Map(contents.map((key) => [key, key === 'reset' ? 2 : 1])));
   });
 });
@@ -45,7 +46,7 @@ describe('undici', () => {
 describe('conf, atomically', () => {
   it('creates, reads, changes and removes a store, fails on one that is broken, and works again', async () => {
     const cwd = temporaryDirectory();
-    const profile = (...args: readonly string[]) => run(['profile', ...args], { cwd });
+    const profile = (...args: readonly string[]) => runBuilt(['profile', ...args], { cwd });
     expect(await profile('set', 'work', '--base-url', 'https://a.invalid')).toMatchObject({ code: 0 });
     expect(await profile('set', 'home', '--base-url', 'https://b.invalid')).toMatchObject({ code: 0 });
     expect(JSON.parse((await profile('list', '--format', 'json')).stdout)).toHaveLength(3);
@@ -64,10 +65,10 @@ describe('conf, atomically', () => {
 
 describe('commander', () => {
   it('finds commands, helps, and reports unknown ones without a program of that name', async () => {
-    expect(await run(['help', 'chat'])).toMatchObject({ code: 0, stderr: '' });
-    expect(await run(['chat', 'hi', '--local', '-q', '--no-stdin'])).toMatchObject({ code: 0 });
-    expect(await run(['ls'])).toMatchObject({ code: 2, stdout: '' });
-    expect(await run(['chat', '--no-such-flag'])).toMatchObject({ code: 2, stdout: '' });
+    expect(await runBuilt(['help', 'chat'])).toMatchObject({ code: 0, stderr: '' });
+    expect(await runBuilt(['chat', 'hi', '--local', '-q', '--no-stdin'])).toMatchObject({ code: 0 });
+    expect(await runBuilt(['ls'])).toMatchObject({ code: 2, stdout: '' });
+    expect(await runBuilt(['chat', '--no-such-flag'])).toMatchObject({ code: 2, stdout: '' });
   });
 });
 
@@ -95,7 +96,7 @@ describe.skipIf(!hasTerminal)('ora, cli-spinners', () => {
 
 describe('jq-wasm', () => {
   it('compiles, filters, fails, and filters again, without the environment', async () => {
-    const help = (filter: string) => run(['help', '--jq', filter], { env: { SVC_TOKEN: 'tok-en-1' } });
+    const help = (filter: string) => runBuilt(['help', '--jq', filter], { env: { SVC_TOKEN: 'tok-en-1' } });
     expect(await help('.name')).toMatchObject({ code: 0, stdout: 'svc\n' });
     expect(await help('env, $ENV')).toMatchObject({ code: 0, stdout: '{}\n{}\n' });
     expect(await help('.[')).toMatchObject({ code: 2, stdout: '' });
@@ -110,7 +111,7 @@ describe('yaml', () => {
   const body = (text: string) => {
     const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'body.yaml'), text);
-    return run(['chat', '-f', 'body.yaml', '--exact', '--dry-run', '--local'], { cwd });
+    return runBuilt(['chat', '-f', 'body.yaml', '--exact', '--dry-run', '--local'], { cwd });
   };
 
   it('reads every form of a scalar and a collection, and rejects the types of YAML 1.1 and broken text', async () => {
@@ -155,7 +156,7 @@ describe('ajv', () => {
     const ask = (schema: object) => {
       const response_format = { type: 'json_schema', json_schema: { name: 'a', schema } };
       const request = { model: 'm', messages: [{ role: 'user', content: 'hi' }], response_format };
-      return run(['chat', '-f', '-', '-q'], { env, stdin: JSON.stringify(request) });
+      return runBuilt(['chat', '-f', '-', '-q'], { env, stdin: JSON.stringify(request) });
     };
     const word = { type: 'string', enum: ['yes'] };
     const $id = 'https://schemas.invalid/root.json';

@@ -2,7 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { type Finished, run } from '../support/process.ts';
+import { runBuilt } from '../support/built.ts';
+import type { Finished } from '../support/process.ts';
 import { httpAnswer, rawServer } from '../support/raw-server.ts';
 import { listening } from '../support/secure-servers.ts';
 import { temporaryDirectory } from '../support/svc.ts';
@@ -72,7 +73,7 @@ async function send(sent: Sent, reply: Reply, flags: readonly string[] = [], cwd
   );
   const args = [...commands[sent], '-f', '-', '--no-check', '--error-format', 'json', ...flags];
   const env = { ...credentials, SVC_BASE_URL: url };
-  const result = await run(args, { env, cwd, stdin: sentBodies[sent] });
+  const result = await runBuilt(args, { env, cwd, stdin: sentBodies[sent] });
   return { ...result, requests: received.length, error: errorOf(result) };
 }
 
@@ -257,7 +258,7 @@ describe('each row of docs/internals/servers.md', () => {
     const { sent, reply, exitCode, applied, requests, stored, resumed, profile } = row;
     const cwd = temporaryDirectory();
     const flags = profile ? ['--profile', 'work'] : [];
-    if (profile) await run(['profile', 'set', 'work', '--overload-statuses', '529'], { cwd, env: credentials });
+    if (profile) await runBuilt(['profile', 'set', 'work', '--overload-statuses', '529'], { cwd, env: credentials });
     expect((await send(sent, reply, ['--retries', '1', ...flags], cwd)).requests).toBe(requests);
     const { error } = await send(sent, reply, ['--retries', '0', ...flags], cwd);
     expect(error).toMatchObject({ exit_code: exitCode, applied });
@@ -268,13 +269,13 @@ describe('each row of docs/internals/servers.md', () => {
     const env = { ...credentials, SVC_BASE_URL: url };
     const batch = ['--batch', '-', '-o', 'out.jsonl', '--no-check', '--max-outage', '1s', '--retries', '0', ...flags];
     const args = [...commands[sent], ...batch];
-    expect((await run(args, { env, cwd, stdin: sentBodies[sent] })).code).toBe(10);
+    expect((await runBuilt(args, { env, cwd, stdin: sentBodies[sent] })).code).toBe(10);
     const [line] = readFileSync(join(cwd, 'out.jsonl'), 'utf8').split('\n').filter(Boolean);
     const { exit_code, applied: outcome } = JSON.parse(line ?? '{}');
     expect([exit_code, outcome]).toEqual(stored);
     isDown = false;
     received.length = 0;
-    await run([...args, '--resume'], { env, cwd, stdin: sentBodies[sent] });
+    await runBuilt([...args, '--resume'], { env, cwd, stdin: sentBodies[sent] });
     expect(received.length).toBe(resumed);
   });
 });
@@ -283,7 +284,7 @@ describe('overload_statuses of a profile', () => {
   it('are refusals for chats, and for nothing else', async () => {
     const cwd = temporaryDirectory();
     const env = { ...credentials };
-    const set = await run(['profile', 'set', 'work', '--overload-statuses', '503,529'], { cwd, env });
+    const set = await runBuilt(['profile', 'set', 'work', '--overload-statuses', '503,529'], { cwd, env });
     expect(set.code).toBe(0);
     expect((await send('chat', { status: 529 }, ['--profile', 'work'], cwd)).requests).toBe(2);
     const { requests, error } = await send('chat', { status: 500 }, ['--profile', 'work'], cwd);
@@ -295,7 +296,7 @@ describe('overload_statuses of a profile', () => {
     const ofProject = await send('chat', { status: 500 }, ['--profile', 'work'], cwd);
     expect([ofProject.code, ofProject.stderr]).toEqual([2, expect.stringContaining('overload_statuses')]);
     for (const invalid of ['429', '503,x', '600', '503 529'])
-      expect((await run(['profile', 'set', 'work', '--overload-statuses', invalid], { cwd, env })).code).toBe(2);
+      expect((await runBuilt(['profile', 'set', 'work', '--overload-statuses', invalid], { cwd, env })).code).toBe(2);
   });
 });
 
@@ -322,7 +323,7 @@ describe('an error under status 200', () => {
         socket.end(answers.shift() ?? answer({ status: 200, body: results.chat })),
       );
       const env = { ...credentials, SVC_BASE_URL: url };
-      const result = await run(['chat', '-f', '-', '--error-format', 'json'], { env, stdin });
+      const result = await runBuilt(['chat', '-f', '-', '--error-format', 'json'], { env, stdin });
       expect([received.length, result.code, errorOf(result)?.applied]).toEqual([requests, exitCode, applied]);
     }
   });
@@ -386,7 +387,7 @@ describe('a proxy', () => {
       ...(flags.includes('--batch') ? [] : ['-f', '-']),
       ...flags,
     ];
-    const result = await run(args, { env, stdin });
+    const result = await runBuilt(args, { env, stdin });
     return { ...result, error: errorOf(result), requests: proxy.received.length, proxy: new URL(proxy.url).host };
   }
 
@@ -462,7 +463,7 @@ describe('a batch against a server that takes 6 requests at a time', () => {
     const lines = Array.from({ length: 300 }, (_, at) => sentBodies.chat.replace('"x"', `"line ${at}"`));
     const env = { ...credentials, SVC_BASE_URL: `http://127.0.0.1:${port}` };
     const args = ['chat', '--batch', '-', '-o', 'out.jsonl', '--concurrency', '20', '--retries', '1'];
-    const { code } = await run(args, { env, cwd, stdin: lines.join('\n') });
+    const { code } = await runBuilt(args, { env, cwd, stdin: lines.join('\n') });
     expect(code).toBe(0);
     const stored = readFileSync(join(cwd, 'out.jsonl'), 'utf8')
       .trimEnd()
@@ -486,11 +487,11 @@ describe('a batch against a server that takes 6 requests at a time', () => {
     const lines = ['refused', 'unknown'].map((text) => sentBodies.chat.replace('"x"', `"${text}"`)).join('\n');
     const env = { ...credentials, SVC_BASE_URL: url };
     const args = ['chat', '--batch', '-', '-o', 'out.jsonl', '--max-outage', '1s', '--retries', '0'];
-    const first = await run(args, { env, cwd, stdin: lines });
+    const first = await runBuilt(args, { env, cwd, stdin: lines });
     expect(first.code).toBe(10);
     isDown = false;
     received.length = 0;
-    await run([...args, '--resume'], { env, cwd, stdin: lines });
+    await runBuilt([...args, '--resume'], { env, cwd, stdin: lines });
     expect(received.map((text) => /refused|unknown/.exec(text)?.[0])).toEqual(['refused']);
   });
 });
@@ -517,7 +518,7 @@ describe('a chat that the service could not finish', () => {
       const headers = isStream ? { 'Content-Type': 'text/event-stream' } : {};
       const { url, received } = await rawServer((socket) => socket.end(answer({ status: 200, body: text, headers })));
       const env = { ...credentials, SVC_BASE_URL: url };
-      const result = await run(['chat', '-f', '-', '--error-format', 'json'], { env, stdin: sentBodies.chat });
+      const result = await runBuilt(['chat', '-f', '-', '--error-format', 'json'], { env, stdin: sentBodies.chat });
       expect([result.code, result.stdout, received.length]).toEqual([code, 'half\n', 1]);
       expect(errorOf(result)).toMatchObject({ applied: 'yes', retryable: false });
     }
@@ -566,17 +567,17 @@ describe('the reason of a failure', () => {
     const { url } = await rawServer((socket) => socket.end(answer({ status: 422, body })));
     const env = { ...credentials, SVC_BASE_URL: url };
     const cwd = temporaryDirectory();
-    const single = await run(['chat', '-f', '-', '--no-check', '--error-format', 'json'], { env, stdin: tools });
+    const single = await runBuilt(['chat', '-f', '-', '--no-check', '--error-format', 'json'], { env, stdin: tools });
     const error = errorOf(single);
     expect([error.exit_code, error.service_code]).toEqual([5, code]);
     if (message !== undefined) expect(error.message).toContain(`: ${message}`);
     if (path !== undefined) expect(error.issues).toMatchObject([{ path, at: expect.stringContaining('stdin') }]);
-    await run(['chat', '--batch', '-', '-o', 'out.jsonl', '--no-check'], { env, cwd, stdin: tools });
+    await runBuilt(['chat', '--batch', '-', '-o', 'out.jsonl', '--no-check'], { env, cwd, stdin: tools });
     const line = JSON.parse(readFileSync(join(cwd, 'out.jsonl'), 'utf8'));
     expect([line.service_code, line.error.service_code]).toEqual([code, code]);
     const stored = typeof line.error.body === 'string' ? line.error.body : JSON.stringify(line.error.body);
     expect(stored).toBe(body.slice(0, 8 * 1024));
-    const merged = await run(['batch', 'merge', 'out.jsonl', '--output-format', 'openai', '-q'], { cwd });
+    const merged = await runBuilt(['batch', 'merge', 'out.jsonl', '--output-format', 'openai', '-q'], { cwd });
     expect(JSON.parse(merged.stdout).response.body).toEqual(line.error.body);
   });
 });

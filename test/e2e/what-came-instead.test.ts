@@ -1,11 +1,13 @@
 import { describe, expect, it } from 'vitest';
+import { runBuilt } from '../support/built.ts';
 import { done, event, streamHead } from '../support/event-stream.ts';
-import { run } from '../support/process.ts';
 import { httpAnswer, rawServer } from '../support/raw-server.ts';
 
 async function chat(answer: string, args: readonly string[] = []) {
   const { url } = await rawServer((socket) => socket.end(answer));
-  return run(['chat', '-m', 'm', 'x', '--no-stdin', ...args], { env: { SVC_TOKEN: 'token-1', SVC_BASE_URL: url } });
+  return runBuilt(['chat', '-m', 'm', 'x', '--no-stdin', ...args], {
+    env: { SVC_TOKEN: 'token-1', SVC_BASE_URL: url },
+  });
 }
 
 const usage = { prompt_tokens: 3, completion_tokens: 8 };

@@ -2,8 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { parseJsonPath } from '../../src/json/json-node.ts';
 import { formatPlace } from '../../src/output/failure-text.ts';
 import { lintKindNames } from '../../src/reports/lint/lint-kinds.ts';
-import { createLinter, type LintResult } from '../../src/reports/lint/linter.ts';
-import { standardDeviation } from '../../src/reports/lint/summary.ts';
+import { createLinter, type LintResult, standardDeviation } from '../../src/reports/lint/linter.ts';
 
 async function* piecesOf(text: string, size: number): AsyncGenerator<Uint8Array> {
   const bytes = Buffer.from(text);

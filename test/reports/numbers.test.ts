@@ -7,7 +7,7 @@ import {
   createRewardStats,
   type RewardStats,
   standardDeviation,
-} from '../../src/reports/lint/summary.ts';
+} from '../../src/reports/lint/linter.ts';
 
 function rewardsOf(texts: readonly string[]): RewardStats {
   const rewards = createRewardStats();

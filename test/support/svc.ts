@@ -31,6 +31,12 @@ export interface Setting {
   readonly runtime?: Partial<Runtime>;
 }
 
+/** What `bin/svc.js` loads. */
+interface Program {
+  readonly main: (runtime: Runtime) => ReturnType<typeof main>;
+  readonly complete: (runtime: Runtime) => Promise<string>;
+}
+
 const docs = new URL('../../docs', import.meta.url).pathname;
 const keychain = new URL('../../bin/keychain.js', import.meta.url).pathname;
 
@@ -41,8 +47,13 @@ export function temporaryDirectory(): string {
   return path;
 }
 
-/** Runs a command line in this process, in an empty home unless the setting has another. */
+/** Runs a command line from the source in this process, in an empty home unless the setting has another. */
 export async function svc(args: readonly string[], setting: Setting = {}): Promise<Result> {
+  return runHere({ main, complete }, args, setting);
+}
+
+/** Runs a command line by the given program in this process, in an empty home unless the setting has another. */
+export async function runHere({ main, complete }: Program, args: readonly string[], setting: Setting): Promise<Result> {
   const home = setting.cwd ?? temporaryDirectory();
   const stdout = sink(setting.terminal, setting.columns);
   const stderr = sink(false);

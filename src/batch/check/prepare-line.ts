@@ -13,7 +13,7 @@ import {
 } from '../../body/draft.ts';
 import { applyFlags, applyShorthands } from '../../body/flag-edits.ts';
 import type { BodyInputs } from '../../body/input-reader.ts';
-import { emptyBodyJson, isIssue, type JsonSource, objectIssue, placeInSource } from '../../body/json-source.ts';
+import { emptyBodyJson, isIssue, type JsonSource, placeInSource, requireObject } from '../../body/json-source.ts';
 import type { Settings } from '../../client/resolve-settings.ts';
 import type { Context } from '../../context.ts';
 import { type Failure, type Issue, usageFailure } from '../../errors.ts';
@@ -110,10 +110,6 @@ export async function prepareLine(
   const { warnings, failure } = checks.check(draft);
   for (const warning of warnings) await batchWarnings.addBodyWarning(warning);
   return { draft: failure ?? draft, customId };
-}
-
-function requireObject(source: JsonSource | Issue): JsonSource | Issue {
-  return isIssue(source) ? source : (objectIssue(source) ?? source);
 }
 
 // With defaults and the fields that svc adds. Ids are made from the run, the line and the field.

@@ -7,7 +7,7 @@ import { limitInputTime } from '../../body/input-reader.ts';
 import { Failure } from '../../errors.ts';
 import { fileFailure, withFileFailure } from '../../files/file-errors.ts';
 import { openSpool } from '../../files/file-replacement.ts';
-import { openInputFile, unreadableInputFailure } from '../../files/read-input.ts';
+import { openInputFile, readAt, unreadableInputFailure } from '../../files/read-input.ts';
 import { type InputLine, type LineStart, splitLines } from '../../files/split-lines.ts';
 import { createDeadline } from '../../http/time-limits.ts';
 import { CARRIAGE_RETURN, SPACE, TAB } from '../../json/json-bytes.ts';
@@ -15,7 +15,6 @@ import { hasByteOrderMark } from '../../json/utf8.ts';
 import { shellWord } from '../../output/shell-quote.ts';
 import type { Runtime } from '../../runtime.ts';
 import type { BatchOptions } from '../batch-options.ts';
-import { readAt } from './input-index.ts';
 import type { Shard } from './shard.ts';
 import { rejectHead, rejectOtherFormats } from './table-records.ts';
 

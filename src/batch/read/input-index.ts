@@ -1,9 +1,10 @@
-import { Buffer } from 'node:buffer';
+import type { Buffer } from 'node:buffer';
 import { hash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import { Failure } from '../../errors.ts';
 import { undefinedIfNotFound, withFileFailure } from '../../files/file-errors.ts';
 import { commitOrAbandon, openReplacement } from '../../files/file-replacement.ts';
+import { readAt, readRange } from '../../files/read-input.ts';
 import { LINE_FEED } from '../../json/json-bytes.ts';
 import { shellWord } from '../../output/shell-quote.ts';
 import { rejectHead } from './table-records.ts';
@@ -36,45 +37,6 @@ export function countLineFeeds(bytes: Buffer): number {
   return count;
 }
 
-/** Up to `length` bytes from a position, less at the end of the file; in `buffer`, if there is one. */
-export async function readAt(
-  file: FileHandle,
-  position: number,
-  length: number,
-  buffer = Buffer.allocUnsafe(length),
-): Promise<Buffer> {
-  let filled = 0;
-  while (filled < length) {
-    const { bytesRead } = await file.read(buffer, filled, length - filled, position + filled);
-    if (bytesRead === 0) break;
-    filled += bytesRead;
-  }
-  return buffer.subarray(0, filled);
-}
-
-/** The chunks of a file between two positions; each is valid until the next, which is read meanwhile. */
-export async function* readChunks(
-  file: FileHandle,
-  start: number,
-  end: number,
-  chunkBytes = MAX_BLOCK_BYTES,
-): AsyncGenerator<Buffer, undefined> {
-  const buffers = [Buffer.allocUnsafe(chunkBytes), Buffer.allocUnsafe(chunkBytes)];
-  const readNext = (position: number): Promise<Buffer> => {
-    buffers.reverse();
-    return readAt(file, position, Math.min(chunkBytes, Math.max(0, end - position)), buffers[0]);
-  };
-  let next = readNext(start);
-  for (let position = start; ; ) {
-    const chunk = await next;
-    if (chunk.length === 0) return undefined;
-    position += chunk.length;
-    next = readNext(position);
-    next.catch(() => {});
-    yield chunk;
-  }
-}
-
 /** The rows of a file from its block `from` to its end, or to a number of blocks. Throws system errors. */
 export async function describeBlocks(
   file: FileHandle,
@@ -87,7 +49,7 @@ export async function describeBlocks(
   const blockBytes = blockBytesOf(size);
   const rows: IndexRow[] = [];
   let lineOfNext = line;
-  for await (const bytes of readChunks(file, from * blockBytes, Math.min(size, to * blockBytes), blockBytes)) {
+  for await (const bytes of readRange(file, from * blockBytes, Math.min(size, to * blockBytes), blockBytes)) {
     rows.push({ line: lineOfNext, digest: hash('sha256', bytes, 'hex') });
     lineOfNext += countLineFeeds(bytes);
     onProgress(bytes.length);

@@ -4,6 +4,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { Failure } from '../../errors.ts';
 import { withFileFailure } from '../../files/file-errors.ts';
+import { readAt, readRange } from '../../files/read-input.ts';
 import { LINE_FEED } from '../../json/json-bytes.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { shellWord } from '../../output/shell-quote.ts';
@@ -16,8 +17,6 @@ import {
   type IndexRow,
   type InputIndex,
   openIndex,
-  readAt,
-  readChunks,
 } from './input-index.ts';
 import type { Shard } from './shard.ts';
 
@@ -71,13 +70,11 @@ export async function openPart(
     const { size: fileSize } = await file.stat();
     const size = prior?.size ?? index?.size ?? fileSize;
     if (fileSize < size) throw shorterFileFailure(label, fileSize, size, prior !== undefined);
-    const blocks = createBlockReader(file, size);
-    const [first, last] = prior ? [prior.first, prior.last] : await findBounds(blocks, size, shard);
+    const [first, last] = prior ? [prior.first, prior.last] : await findBounds(file, size, shard);
     const usedIndex = index?.size === size ? index : undefined;
     const rows = await readRows(file, { first, last, size }, usedIndex);
-    const lineAt = createLineCounter(blocks, rows, Math.floor(first / blocks.blockBytes));
-    const line = await lineAt(first);
-    const lines = (await lineAt(last)) - line;
+    const line = await lineAt(file, size, rows, first, first);
+    const lines = (await lineAt(file, size, rows, first, last)) - line;
     let isChanged = false;
     const onMismatch =
       (isDeferred: boolean): OnMismatch =>
@@ -85,7 +82,7 @@ export async function openPart(
         isChanged = true;
         if (!isDeferred) throw changedBlockFailure(label, row, next, usedIndex !== undefined);
       };
-    const digests = await digestBlocks(blocks, rows, first, last, onMismatch(prior !== undefined));
+    const digests = await digestBlocks(file, { first, last, size }, rows, onMismatch(prior !== undefined));
     const digest = hash('sha256', digests.join(''), 'hex');
     const record = prior ? { ...prior, digest } : { size, first, last, line, lines, digest };
     isChanged ||= prior !== undefined && prior.digest !== digest;
@@ -97,7 +94,7 @@ export async function openPart(
     const openInput = (isDeferred: boolean): BatchInput => {
       const splitPart: LineSplitter = (chunks) => split(chunks, { number: record.line, offset: first });
       const openStream = async (): Promise<Readable> =>
-        Readable.from(readPart(path, layout, blocks.kept, onMismatch(isDeferred)), { highWaterMark: 1 });
+        Readable.from(readPart(path, layout, onMismatch(isDeferred)), { highWaterMark: 1 });
       return createInput(label, (isLast ? fileSize : last) - first, openStream, splitPart, { start: first });
     };
     return {
@@ -119,35 +116,26 @@ export async function openPart(
 /** Called with the row of a block that changed, and of the next one. */
 type OnMismatch = (row: IndexRow, next: IndexRow) => void;
 
-type BlockReader = ReturnType<typeof createBlockReader>;
-
-const MAX_KEPT_BLOCKS = 4;
-
-// The blocks at the bounds are looked at several times, and read once.
-function createBlockReader(file: FileHandle, size: number) {
+function readBlock(file: FileHandle, size: number, block: number, buffer?: Buffer<ArrayBuffer>): Promise<Buffer> {
   const blockBytes = blockBytesOf(size);
-  const kept = new Map<number, Buffer>();
-  const read = async (block: number): Promise<Buffer> => {
-    const start = block * blockBytes;
-    const bytes = kept.get(block) ?? (await readAt(file, start, Math.min(blockBytes, size - start)));
-    const [oldest = block] = kept.keys();
-    if (kept.size >= MAX_KEPT_BLOCKS) kept.delete(oldest);
-    kept.set(block, bytes);
-    return bytes;
-  };
-  return { blockBytes, kept, read };
+  const start = block * blockBytes;
+  return readAt(file, start, Math.min(blockBytes, size - start), buffer);
 }
 
 // Each bound is the start of a line, or the end of the file.
 async function findBounds(
-  { blockBytes, read }: BlockReader,
+  file: FileHandle,
   size: number,
   { index, count }: Shard,
 ): Promise<readonly [first: number, last: number]> {
+  const blockBytes = blockBytesOf(size);
   const lineStartFrom = async (position: number): Promise<number> => {
     if (position === 0) return 0;
     for (let block = Math.floor((position - 1) / blockBytes); block * blockBytes < size; block += 1) {
-      const at = (await read(block)).indexOf(LINE_FEED, Math.max(0, position - 1 - block * blockBytes));
+      const at = (await readBlock(file, size, block)).indexOf(
+        LINE_FEED,
+        Math.max(0, position - 1 - block * blockBytes),
+      );
       if (at !== -1) return block * blockBytes + at + 1;
     }
     return size;
@@ -156,6 +144,8 @@ async function findBounds(
     shards === count ? size : lineStartFrom(Math.floor((size * shards) / count));
   return [await boundAfter(index - 1), await boundAfter(index)];
 }
+
+const COUNT_CHUNK_BYTES = 1024 * 1024;
 
 // Without an index, the lines before the part are counted.
 async function readRows(
@@ -167,37 +157,41 @@ async function readRows(
   const [from, to] = [Math.floor(first / blockBytes), Math.ceil(last / blockBytes)];
   if (index) return index.readRows(from, to);
   let line = 1;
-  for await (const chunk of readChunks(file, 0, from * blockBytes)) line += countLineFeeds(chunk);
+  for await (const chunk of readRange(file, 0, from * blockBytes, COUNT_CHUNK_BYTES)) line += countLineFeeds(chunk);
   return describeBlocks(file, size, line, from, to);
 }
 
-// Counts from the row of the block that has the position: the number of the first line that begins there or later.
-function createLineCounter({ blockBytes, read }: BlockReader, rows: readonly IndexRow[], firstBlock: number) {
-  return async (position: number): Promise<number> => {
-    if (position === 0) return 1;
-    const block = Math.floor(position / blockBytes);
-    const rest = position - block * blockBytes;
-    const feeds = rest === 0 ? 0 : countLineFeeds((await read(block)).subarray(0, rest));
-    const before = position - 1;
-    const isAfterFeed = (await read(Math.floor(before / blockBytes)))[before % blockBytes] === LINE_FEED;
-    return (rows[block - firstBlock]?.line ?? 1) + feeds + (isAfterFeed ? 0 : 1);
-  };
+// The number of the first line that begins at a position or later, counted from the row of its block; `rows` begin at that of `first`.
+async function lineAt(
+  file: FileHandle,
+  size: number,
+  rows: readonly IndexRow[],
+  first: number,
+  position: number,
+): Promise<number> {
+  if (position === 0) return 1;
+  const blockBytes = blockBytesOf(size);
+  const block = Math.floor(position / blockBytes);
+  const rest = position - block * blockBytes;
+  const feeds = rest === 0 ? 0 : countLineFeeds((await readBlock(file, size, block)).subarray(0, rest));
+  const isAfterFeed = (await readAt(file, position - 1, 1))[0] === LINE_FEED;
+  return (rows[block - Math.floor(first / blockBytes)]?.line ?? 1) + feeds + (isAfterFeed ? 0 : 1);
 }
 
 // Of the bytes of each block that belong to the part: what is beside them, another shard sends.
 async function digestBlocks(
-  { blockBytes, read }: BlockReader,
+  file: FileHandle,
+  { first, last, size }: Pick<PartRecord, 'first' | 'last' | 'size'>,
   rows: readonly IndexRow[],
-  first: number,
-  last: number,
   onMismatch: OnMismatch,
 ): Promise<readonly string[]> {
+  const blockBytes = blockBytesOf(size);
   const digests = rows.slice(0, -1).map(({ digest }) => digest);
   for (const at of new Set([0, digests.length - 1])) {
     const [row, next] = [rows[at], rows[at + 1]];
     if (!row || !next) continue;
     const block = Math.floor(first / blockBytes) + at;
-    const bytes = await read(block);
+    const bytes = await readBlock(file, size, block);
     if (hash('sha256', bytes, 'hex') !== row.digest || row.line + countLineFeeds(bytes) !== next.line)
       onMismatch(row, next);
     digests[at] = hash('sha256', clipBlock(bytes, block * blockBytes, first, last), 'hex');
@@ -236,7 +230,6 @@ const CHUNK_BYTES = 64 * 1024;
 async function* readPart(
   path: string,
   { first, last, size, rows, digests, isLast, isAfterFeed }: PartLayout,
-  kept: Map<number, Buffer>,
   onMismatch: OnMismatch,
 ): AsyncGenerator<Buffer, undefined> {
   const blockBytes = blockBytesOf(size);
@@ -248,17 +241,14 @@ async function* readPart(
       const next = rows[at + 1];
       if (!next) break;
       const block = firstBlock + at;
-      const start = block * blockBytes;
-      const whole = kept.get(block) ?? (await readAt(file, start, Math.min(blockBytes, size - start), buffer));
-      kept.delete(block);
-      const bytes = clipBlock(whole, start, first, last);
+      const bytes = clipBlock(await readBlock(file, size, block, buffer), block * blockBytes, first, last);
       if (hash('sha256', bytes, 'hex') !== digests[at]) onMismatch(row, next);
       for (let from = 0; from < bytes.length; from += CHUNK_BYTES)
         yield Buffer.from(bytes.subarray(from, from + CHUNK_BYTES));
     }
     if (!isLast) return undefined;
     let isInLine = !isAfterFeed;
-    for await (const chunk of readChunks(file, last, Number.POSITIVE_INFINITY, CHUNK_BYTES)) {
+    for await (const chunk of readRange(file, last, Number.POSITIVE_INFINITY, CHUNK_BYTES)) {
       const from = isInLine ? chunk.indexOf(LINE_FEED) + 1 : 0;
       if (isInLine && from === 0) continue;
       isInLine = false;

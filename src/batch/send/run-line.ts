@@ -21,7 +21,7 @@ import type { ExchangeSignal } from '../../http/message.ts';
 import { rootOf } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
 import { RawJson, writeJson } from '../../json/write-json.ts';
-import type { LostLine } from '../../reports/batch/batch-statistics.ts';
+import type { BatchRecord, LostLine } from '../../reports/batch/batch-statistics.ts';
 import {
   classifyLine,
   type LineResult,
@@ -29,7 +29,6 @@ import {
   resultLineFacts,
   UNSENT,
 } from '../../reports/batch/line-facts.ts';
-import type { RunReport } from '../../reports/run-report.ts';
 import type { BatchOptions } from '../batch-options.ts';
 import { type LineChecks, prepareLine } from '../check/prepare-line.ts';
 import type { BatchInput, LineSelection } from '../read/batch-input.ts';
@@ -37,7 +36,6 @@ import type { IndexedResult, SentLine } from '../store/line-table.ts';
 import { type Checkpoint, formatResult, type LineIdentity } from '../store/result-line.ts';
 import { canSendLine, type PriorLine, type ResultStore } from '../store/result-store.ts';
 import { priceOf, spendingOf } from './budget.ts';
-import type { Revisions } from './revisions.ts';
 import type { Scheduler, Turn } from './scheduler.ts';
 
 /** What a batch is to send: its input, which lines of it, how they are checked, and who hears of their results. */
@@ -50,7 +48,7 @@ export interface BatchPlan {
   readonly guardsOf?: (run: string) => CreateLineGuard | undefined;
   /** Called with the result of each line, once it is stored. */
   readonly onResult?: ((line: number, result: LineResult) => Promise<void>) | undefined;
-  readonly runReport?: RunReport | undefined;
+  readonly record: BatchRecord;
 }
 
 /** A plan with what sends it. */
@@ -59,11 +57,26 @@ export interface BatchJob extends BatchPlan {
   readonly guardFor: CreateLineGuard | undefined;
   readonly connection: Connection;
   readonly scheduler: Scheduler;
-  readonly revisions: Revisions;
+  /** Watches a line whose result stray data takes back, which may arrive before or after the result is stored. */
+  readonly watch: (strayData: Promise<void>) => StrayDataWatch;
   readonly signal: ExchangeSignal;
   /** Waits for the lines before it that replace the same record. */
   readonly runInSequence: <T>(key: string | undefined, work: () => Promise<T>) => Promise<T>;
   readonly context: Context;
+}
+
+export interface StrayDataWatch {
+  readonly hasStrayData: () => boolean;
+  readonly keep: (line: StoredLine) => void;
+}
+
+/** The result of a line that stray data on its connection takes back: its response may be for another request. */
+export interface StoredLine {
+  readonly identity: LineIdentity;
+  readonly result: LineResult;
+  readonly response: Buffer | undefined;
+  readonly written: Promise<void>;
+  readonly createDoubt: () => Failure;
 }
 
 /** A line, where its result goes, and when it is sent. */
@@ -185,7 +198,10 @@ function lostResponseFailure(request?: PreparedRequest): Failure {
 }
 
 interface SentLineResult extends SentRequest {
-  readonly watch: ReturnType<Revisions['watch']>;
+  readonly watch: StrayDataWatch;
+  /** The failure of a response that may be for another request; undefined for one with the id of this request. */
+  readonly createDoubt: (() => Failure) | undefined;
+  readonly heldBy: string | undefined;
 }
 
 // Records a line, sends it, and reads the response.
@@ -195,7 +211,7 @@ async function sendLine(
   guard: LineGuard | undefined,
   prior: PriorLine,
   { line: { number: line }, turn, memory, progress }: LineSlot,
-  { store, scheduler, revisions, signal, context }: BatchJob,
+  { store, scheduler, watch, signal, context }: BatchJob,
 ): Promise<SentLineResult> {
   const { runtime, report } = context;
   let journalError: unknown;
@@ -243,7 +259,9 @@ async function sendLine(
   if (journalError !== undefined) throw journalError;
   if (sent.failure?.code === 'bug') throw sent.failure;
   progress.hasResponse = sent.status !== undefined;
-  return { ...sent, watch: revisions.watch(sent.strayData) };
+  const doubt = hasIdOfRequest(sent.doc, request) ? undefined : createDoubt(request);
+  const heldBy = memory.hasWaited() ? 'memory' : turn.heldBy();
+  return { ...sent, createDoubt: doubt, heldBy, watch: watch(sent.strayData) };
 }
 
 // Stores the result of a line that was sent. One that a signal stopped before it was applied is not stored.
@@ -255,16 +273,14 @@ async function storeLine(
   slot: LineSlot,
   job: BatchJob,
 ): Promise<LineResult> {
-  const { doc, warnings, status, endedAt, watch } = sent;
+  const { doc, warnings, status, endedAt, watch, heldBy } = sent;
   const { line, progress } = slot;
   const { report, runtime } = job.context;
   const { attempts } = request.progress;
   const milliseconds = endedAt - (progress.sentAt ?? endedAt);
   const isComplete = !sent.failure && doc !== undefined;
   const expectations = (isComplete && job.expectations?.(rootOf(doc), milliseconds, line.expressions)) || [];
-  const isOwnResponse = hasIdOfRequest(doc, request);
-  const doubtOf = createDoubt(request);
-  const doubt = watch.hasStrayData() && !isOwnResponse ? doubtOf() : undefined;
+  const doubt = watch.hasStrayData() ? sent.createDoubt?.() : undefined;
   const failure = doubt ?? failureOf(sent, expectations, request, prior.applied, job);
   const isInterrupted =
     !doubt && sent.failure && signalOfFailure(sent.failure.code) && sent.failure.facts.applied === 'no';
@@ -290,14 +306,14 @@ async function storeLine(
     warnings,
     expectations,
     endedAtMs: runtime.now(),
-    heldBy: slot.memory.hasWaited() ? 'memory' : slot.turn.heldBy(),
+    heldBy,
   };
   const bytes = formatResult(identity, result, sent.bytes, report.redact);
   // Without the result, whose response a connection would hold.
   const written = settle(slot, job, result, bytes).then(() => {});
   // Stray data may have arrived while a record or a warning was written.
-  if (lineStatus !== 'unknown' && !isOwnResponse)
-    watch.keep({ identity, result, response: sent.bytes, written, createDoubt: doubtOf });
+  if (lineStatus !== 'unknown' && sent.createDoubt)
+    watch.keep({ identity, result, response: sent.bytes, written, createDoubt: sent.createDoubt });
   await written;
   return result;
 }

@@ -7,19 +7,24 @@ import type { InputLine } from '../../files/split-lines.ts';
 import { linkSignal } from '../../http/message.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { formatCount, formatPercent, formatSeconds } from '../../output/transfer-text.ts';
-import { type BatchCounts, createBatchRecord, totalLines } from '../../reports/batch/batch-statistics.ts';
+import { type BatchCounts, type BatchRecord, totalLines } from '../../reports/batch/batch-statistics.ts';
+import type { BatchWarnings } from '../check/prepare-line.ts';
 import { selectedLines } from '../read/batch-input.ts';
-import { digestInputLine } from '../store/result-line.ts';
+import { digestInputLine, formatResult } from '../store/result-line.ts';
 import type { ResultStore } from '../store/result-store.ts';
 import { concurrencyRange } from './concurrency.ts';
-import { createRevisions } from './revisions.ts';
-import { type BatchJob, type BatchPlan, type LineSlot, runLine } from './run-line.ts';
+import {
+  type BatchJob,
+  type BatchPlan,
+  type LineSlot,
+  runLine,
+  type StoredLine,
+  type StrayDataWatch,
+} from './run-line.ts';
 import { createScheduler, type Scheduler } from './scheduler.ts';
 
 // The lines between two looks at the size of the heap leave 1 MB of garbage.
 const LINES_PER_HEAP_CHECK = 16;
-
-type BatchRecord = ReturnType<typeof createBatchRecord>;
 
 export interface BatchEnd {
   readonly tally: BatchCounts;
@@ -43,7 +48,7 @@ export async function sendBatch(
   const { runtime, report, signal } = context;
   const { input, options } = plan;
   const checks = { ...plan.checks, run: store.batch.run };
-  const record = createBatchRecord(plan.runReport);
+  const { record } = plan;
   const { tally } = record;
   let storeError: unknown;
   const onStoreError = (error: unknown): void => {
@@ -59,17 +64,11 @@ export async function sendBatch(
   });
   const connection = await connect(checks.settings, context, authorization, true);
   const shareMemory = createResponseBudget();
-  const revisions = createRevisions(
-    { warnings: checks.warnings, store },
-    record,
-    scheduler,
-    report.redact,
-    onStoreError,
-  );
+  const revisions = createRevisions(checks.warnings, store, record, scheduler, report.redact, onStoreError);
   const guardFor = plan.guardsOf?.(checks.run);
-  const requests = { connection, scheduler, revisions, signal: linkSignal(signal).signal };
+  const requests = { connection, scheduler, watch: revisions.watch, signal: linkSignal(signal).signal };
   const job: BatchJob = { ...plan, checks, store, guardFor, ...requests, runInSequence: createSequences(), context };
-  const processLine = createLineProcess(job, record, shareMemory, onStoreError);
+  const processLine = createLineProcess(job, shareMemory, onStoreError);
   const startedAt = runtime.elapsed();
   const elapsed = (): number => runtime.elapsed() - startedAt;
   const endSpinner = context.startSpinner(() =>
@@ -77,7 +76,7 @@ export async function sendBatch(
   );
   const interruption = stopWhenInterrupted(scheduler, context);
   try {
-    const inputError = await startLines(job, record, processLine).then(() => undefined, toFailure);
+    const inputError = await startLines(job, processLine).then(() => undefined, toFailure);
     await connection.transport.finishIdle?.();
     await revisions.finish();
     endSpinner();
@@ -110,8 +109,7 @@ function stopWhenInterrupted(scheduler: Scheduler, context: Context): () => Inte
 
 // Throws the error of reading the input when the lines before it are done.
 async function startLines(
-  { input, options, scheduler }: BatchJob,
-  { tally }: BatchRecord,
+  { input, options, scheduler, record: { tally } }: BatchJob,
   processLine: (line: InputLine) => Promise<void>,
 ): Promise<void> {
   const limitHeap = createHeapLimit();
@@ -135,11 +133,10 @@ async function startLines(
 // Runs a line and counts its result; never throws.
 function createLineProcess(
   job: BatchJob,
-  record: BatchRecord,
   shareMemory: ReturnType<typeof createResponseBudget>,
   onStoreError: (error: unknown) => void,
 ): (line: InputLine) => Promise<void> {
-  const { scheduler, store } = job;
+  const { scheduler, store, record } = job;
   const { isOrdered } = job.options;
   const takeTurn = isOrdered ? createTurns() : undefined;
   return async (line) => {
@@ -189,6 +186,56 @@ function createSequences(): BatchJob['runInSequence'] {
       });
     last.set(key, end);
     return own;
+  };
+}
+
+/** Takes back results until they count; `onError` gets the errors of storing that. */
+export function createRevisions(
+  warnings: BatchWarnings,
+  store: Pick<ResultStore, 'revise'>,
+  record: Pick<BatchRecord, 'revise'>,
+  { addOutcome }: Pick<Scheduler, 'addOutcome'>,
+  redact: (text: string) => string,
+  onError: (error: unknown) => void,
+) {
+  const pending: Promise<void>[] = [];
+  let isFinished = false;
+  const revise = ({ identity, result, response, written, createDoubt }: StoredLine): void => {
+    const { line, revision } = identity;
+    const failure = createDoubt();
+    record.revise(line, failure, result);
+    addOutcome({ failure, status: 'unknown' }, true);
+    const warned = warnings.addResponseWarnings(line, [failure.facts.summary ?? failure.message]);
+    const bytes = formatResult({ ...identity, revision: revision + 1 }, { ...result, failure }, response, redact);
+    const revised = written.then(() => store.revise(bytes));
+    pending.push(Promise.all([revised, warned]).then(() => {}, onError));
+  };
+  return {
+    watch: (strayData: Promise<void>): StrayDataWatch => {
+      let hasStrayData = false;
+      let stored: StoredLine | undefined;
+      const reviseOnce = (): void => {
+        if (isFinished || !hasStrayData || !stored) return;
+        revise(stored);
+        stored = undefined;
+      };
+      void strayData.then(() => {
+        hasStrayData = true;
+        reviseOnce();
+      });
+      return {
+        hasStrayData: () => hasStrayData,
+        keep: (line) => {
+          stored = line;
+          reviseOnce();
+        },
+      };
+    },
+    /** From now on the results count. Waits until the revised ones are stored. */
+    finish: async (): Promise<void> => {
+      isFinished = true;
+      await Promise.all(pending);
+    },
   };
 }
 

@@ -178,32 +178,21 @@ function createMerge(input: BatchInput | undefined) {
 
 const BUFFER_BYTES = 256 * 1024;
 
-// Reads files one after the other in chunks of whole lines, up to a position. All share a buffer, and a chunk is valid until the
-// next one: buffers of 200 outputs would be garbage that is collected late.
+// Reads files up to a position. All share a buffer, and a chunk of whole lines is valid until the next one: buffers of 200 outputs
+// would be garbage that is collected late. The rest of a chunk is a copy, which may be kept.
 function createReader(): Reader {
-  let buffer = Buffer.allocUnsafe(BUFFER_BYTES);
-  return async function* read(
-    { path, displayPath }: OutputPath,
-    end = Number.POSITIVE_INFINITY,
-  ): AsyncGenerator<Buffer, undefined> {
+  const buffer = Buffer.allocUnsafe(BUFFER_BYTES);
+  return async function* read({ path, displayPath }: OutputPath, end = Number.POSITIVE_INFINITY) {
     const file = await withFileFailure('read', displayPath, () => open(path));
-    let position = 0;
-    let kept = 0;
     try {
-      while (kept < MAX_RESULT_BYTES) {
-        if (kept === buffer.length) buffer = Buffer.concat([buffer], buffer.length * 2);
-        const length = Math.min(buffer.length - kept, end - position);
-        const { bytesRead } = await file.read(buffer, kept, length, position);
-        if (bytesRead === 0) break;
+      for (let position = 0; ; ) {
+        const { bytesRead } = await file.read(buffer, 0, Math.min(buffer.length, end - position), position);
+        if (bytesRead === 0) return undefined;
         position += bytesRead;
-        const filled = kept + bytesRead;
-        const whole = buffer.subarray(0, filled).lastIndexOf(LINE_FEED) + 1;
-        if (whole > 0) yield buffer.subarray(0, whole);
-        buffer.copyWithin(0, whole, filled);
-        kept = filled - whole;
+        const wholeBytes = buffer.subarray(0, bytesRead).lastIndexOf(LINE_FEED) + 1;
+        if (wholeBytes > 0) yield buffer.subarray(0, wholeBytes);
+        if (wholeBytes < bytesRead) yield Buffer.from(buffer.subarray(wholeBytes, bytesRead));
       }
-      if (kept > 0) yield buffer.subarray(0, kept);
-      return undefined;
     } finally {
       await file.close();
     }

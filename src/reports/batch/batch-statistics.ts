@@ -129,6 +129,8 @@ export interface LostLine {
   readonly hasResponse: boolean;
 }
 
+export type BatchRecord = ReturnType<typeof createBatchRecord>;
+
 /** Counts the results of a batch, and records them as cases of the report for CI. */
 export function createBatchRecord(runReport: RunReport | undefined) {
   const tally = createBatchCounts();
@@ -165,6 +167,8 @@ export function createBatchRecord(runReport: RunReport | undefined) {
       if (result.status === 'unsent') runReport?.addUnsent();
       else runReport?.add(input.number, caseName(input), result.milliseconds, result);
     },
+    /** Writes the report for CI; the reason is that of the lines that were not sent. */
+    save: async (unsentReason?: string) => runReport?.save(unsentReason),
     /** Corrects a line that was added: its outcome is unknown after all. */
     revise: (line: number, failure: Failure, earlier: LineState): void => {
       tally.byStatus[earlier.status] -= 1;

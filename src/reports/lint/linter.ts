@@ -1,4 +1,5 @@
 import { sortIssuesByLocation } from '../../body/body-check.ts';
+import type { Place } from '../../errors.ts';
 import { observeChunks } from '../../http/body-chunks.ts';
 import {
   formatJsonPath,
@@ -11,6 +12,7 @@ import {
   rawText,
   stringOf,
 } from '../../json/json-node.ts';
+import { compareNumberLiterals } from '../../json/number-literal.ts';
 import { createTrajectoryChecks } from '../../train/stream/checks.ts';
 import {
   createEnvelope,
@@ -21,15 +23,9 @@ import {
   type TextLocation,
   type TrajectoryPart,
 } from '../../train/stream/reader.ts';
+import { createDistribution, createSpacedSample } from '../distribution.ts';
+import type { LintKind } from './lint-kinds.ts';
 import { checkAllowingNonFinite, createToolsHasher, lintTrajectory, truncateText } from './lint-trajectory.ts';
-import {
-  addTrajectory,
-  countGroup,
-  countTrajectory,
-  createGroupStats,
-  createLintSummary,
-  type GroupStats,
-} from './summary.ts';
 
 /** The findings of some texts, and the problems that `svc train` reports: errors and warnings, in the order of the texts. */
 export type LintResult = ReturnType<ReturnType<typeof createLinter>['finish']>;
@@ -142,4 +138,193 @@ function taskOf(trajectory: JsonNode, path: JsonPath | undefined): string {
     : metadata && Array.from(membersOf(metadata)).find(({ key }) => TASK_KEY.test(key))?.value;
   if (!named || !['string', 'number'].includes(kindOf(named))) return '';
   return truncateText(kindOf(named) === 'string' ? stringOf(named) : rawText(named));
+}
+
+/** Statistics of rewards: `min` and `max` exact, as written; the others doubles over the `finiteCount` rewards that are doubles. */
+export type RewardStats = ReturnType<typeof createRewardStats>;
+
+export function createRewardStats() {
+  return { count: 0, min: '', max: '', finiteCount: 0, mean: 0, squaredDeviations: 0 };
+}
+
+export function addReward(rewards: RewardStats, text: string): void {
+  const value = Number(text);
+  const { min, max } = rewards;
+  rewards.count += 1;
+  if (rewards.count === 1) Object.assign(rewards, { min: text, max: text });
+  // Doubles are compared first, because that is fast.
+  else if (text !== min && text !== max && !(value > Number(min) && value < Number(max))) {
+    if (compareNumberLiterals(text, min) < 0) rewards.min = text;
+    else if (compareNumberLiterals(text, max) > 0) rewards.max = text;
+  }
+  if (!Number.isFinite(value)) return;
+  rewards.finiteCount += 1;
+  // Welford's algorithm, which stays accurate for close rewards far from zero; with halves, because the difference of two
+  // doubles can exceed the range of a double.
+  const half = value / 2 - rewards.mean / 2;
+  rewards.mean += 2 * (half / rewards.finiteCount);
+  rewards.squaredDeviations += 2 * half * (value - rewards.mean);
+}
+
+/** The population standard deviation, a double. */
+export function standardDeviation({ finiteCount, squaredDeviations }: RewardStats): number {
+  return finiteCount === 0 ? 0 : Math.sqrt(squaredDeviations / finiteCount);
+}
+
+/** `equal`: all rewards are equal to the last digit; `rounded`: equal as doubles only. */
+export function classifyVariance({ min, max }: RewardStats): 'equal' | 'rounded' | 'different' {
+  if (min === max || compareNumberLiterals(min, max) === 0) return 'equal';
+  return Number(min) === Number(max) ? 'rounded' : 'different';
+}
+
+/** True for rewards of a group of which two differ as doubles. */
+export function isTrainable(rewards: RewardStats): boolean {
+  return rewards.count > 1 && classifyVariance(rewards) === 'different';
+}
+
+/** Statistics of a group so far; small, because many groups may be open at a time. */
+type GroupStats = ReturnType<typeof createGroupStats>;
+
+/** `index` is its position among all groups, from 0. */
+function createGroupStats(index: number, label: string, location: TextLocation) {
+  // `tools` is the hash of the tools of its first trajectory, and `task` its task.
+  const [tools, task] = ['', ''];
+  return { index, label, location, task, count: 0, rewards: createRewardStats(), tools, hasMixedTools: false };
+}
+
+function addTrajectory(group: GroupStats, reward: string | undefined, tools: string, task = ''): void {
+  if (group.count === 0) Object.assign(group, { tools, task });
+  else if (tools !== group.tools) group.hasMixedTools = true;
+  group.count += 1;
+  if (reward !== undefined) addReward(group.rewards, reward);
+}
+
+/** Statistics of all groups; memory does not grow with their number. */
+export type LintSummary = ReturnType<typeof createLintSummary>;
+
+const MAX_SAMPLED_GROUPS = 240;
+
+function createLintSummary() {
+  return {
+    bytes: 0,
+    groups: 0,
+    trajectories: 0,
+    // The groups that were read to their end, and the trajectories in them: the text may be cut in the last one.
+    completeGroups: 0,
+    groupedTrajectories: 0,
+    minPerGroup: Number.POSITIVE_INFINITY,
+    maxPerGroup: 0,
+    // Groups without a training signal: fewer than two rewards, or all equal.
+    untrainableGroups: 0,
+    // The complete groups with finite rewards, and the sum of the standard deviations within them.
+    rewardedGroups: 0,
+    deviationSum: 0,
+    rewards: createRewardStats(),
+    histogram: createDistribution(),
+    // Standard deviations of the groups with two or more rewards; the mean of a bin is its part of untrainable ones.
+    deviations: createDistribution(),
+    // Rewards by the position of their trajectory, and by its policy version.
+    byPosition: createDistribution(1),
+    byPolicy: createDistribution(1),
+    tokens: createDistribution(1),
+    messages: createDistribution(1),
+    groupSample: createSpacedSample<GroupStats>(MAX_SAMPLED_GROUPS),
+    largest: createLargestTrajectories(),
+    findings: createLintFindings(),
+  };
+}
+
+function countTrajectory(
+  summary: LintSummary,
+  { reward, policyVersion, tokens, messages }: ReturnType<typeof lintTrajectory>,
+): void {
+  const position = summary.trajectories;
+  summary.trajectories += 1;
+  summary.tokens.add(tokens);
+  summary.messages.add(messages);
+  if (reward === undefined) return;
+  addReward(summary.rewards, reward);
+  const value = Number(reward);
+  if (!Number.isFinite(value)) return;
+  summary.histogram.add(value);
+  summary.byPosition.add(position, value);
+  if (policyVersion !== undefined && Number.isFinite(policyVersion)) summary.byPolicy.add(policyVersion, value);
+}
+
+/** Adds a complete group and its findings. */
+function countGroup(summary: LintSummary, group: GroupStats): void {
+  summary.completeGroups += 1;
+  summary.groupedTrajectories += group.count;
+  summary.minPerGroup = Math.min(summary.minPerGroup, group.count);
+  summary.maxPerGroup = Math.max(summary.maxPerGroup, group.count);
+  const { rewards, count: size } = group;
+  const { count, finiteCount } = rewards;
+  const [deviation, isUntrainable] = [standardDeviation(rewards), !isTrainable(rewards)];
+  summary.deviationSum += deviation;
+  if (finiteCount > 0) summary.rewardedGroups += 1;
+  if (isUntrainable) summary.untrainableGroups += 1;
+  // Of the largest doubles, it exceeds the range of a double.
+  if (finiteCount > 0 && finiteCount === count && Number.isFinite(deviation)) {
+    summary.groupSample.add(() => group);
+    if (count > 1) summary.deviations.add(deviation, isUntrainable ? 1 : 0);
+  }
+  const add = (kind: LintKind, message: string): void =>
+    summary.findings.add(kind, () => {
+      const path = formatJsonPath(['trajectory_groups', group.index]);
+      const task = group.task === '' ? '' : ` (task ${group.task})`;
+      return { at: { label: group.label, ...group.location }, path, message: `${message}${task}` };
+    });
+  if (size === 0) add('empty-group', 'has no trajectories');
+  if (size === 1) add('single-trajectory', 'has only one trajectory, so there is nothing to compare it with');
+  if (count > 1 && isUntrainable) {
+    const subject = count === 2 ? 'both rewards' : `all ${count} rewards`;
+    const [min, max] = [truncateText(rewards.min), truncateText(rewards.max)];
+    if (classifyVariance(rewards) === 'equal') add('zero-variance', `${subject} are ${min}`);
+    else add('rounded-variance', `${subject} are the same double, from ${min} to ${max}`);
+  }
+  if (group.hasMixedTools) add('mixed-tools', 'its trajectories have different tools');
+}
+
+/** A place in the texts, and in the body: `trajectory_groups[3].trajectories[17].reward`. */
+interface LintPlace {
+  readonly at: Place;
+  readonly path: string;
+}
+
+/** The findings of each kind: how many there are, and the first 100. */
+export type LintFindings = ReturnType<typeof createLintFindings>;
+
+const MAX_EXAMPLES_PER_KIND = 100;
+
+function createLintFindings() {
+  type Finding = LintPlace & { readonly kind: LintKind; readonly message: string };
+  const findingsByKind = new Map<LintKind, { count: number; readonly examples: Finding[] }>();
+  return {
+    /** Calls `describe` only for findings that are kept. */
+    add: (kind: LintKind, describe: () => Omit<Finding, 'kind'>): void => {
+      const same = findingsByKind.get(kind) ?? { count: 0, examples: [] };
+      findingsByKind.set(kind, same);
+      same.count += 1;
+      if (same.count <= MAX_EXAMPLES_PER_KIND) same.examples.push({ kind, ...describe() });
+    },
+    examplesOf: (kind: LintKind): readonly Finding[] => findingsByKind.get(kind)?.examples ?? [],
+    count: (kind: LintKind) => findingsByKind.get(kind)?.count ?? 0,
+  };
+}
+
+const MAX_LARGEST_TRAJECTORIES = 5;
+
+// The largest trajectories, largest first; of equal sizes, the earlier first.
+function createLargestTrajectories() {
+  const all: (LintPlace & { readonly bytes: number })[] = [];
+  return {
+    all,
+    /** Calls `describe` only for a trajectory that is among them. */
+    add: (bytes: number, describe: () => LintPlace): void => {
+      const index = all.findLastIndex((one) => one.bytes >= bytes) + 1;
+      if (index === MAX_LARGEST_TRAJECTORIES) return;
+      all.splice(index, 0, { ...describe(), bytes });
+      all.length = Math.min(all.length, MAX_LARGEST_TRAJECTORIES);
+    },
+  };
 }

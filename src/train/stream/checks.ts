@@ -3,18 +3,21 @@ import type { Issue } from '../../errors.ts';
 import { createFindingCollector, type PendingFinding } from '../../fields/finding.ts';
 import { createBodyInspector } from '../../fields/schema-validator.ts';
 import {
+  firstStringMember,
   formatJsonPath,
   getMember,
   itemsAt,
   type JsonNode,
   type JsonPath,
   kindOf,
+  membersOf,
   nodeAtPath,
   rawText,
   rootOf,
   stringOf,
 } from '../../json/json-node.ts';
 import { trajectoryGroupShape, trajectoryShape } from '../../operations/train.ts';
+import { shellWord } from '../../output/shell-quote.ts';
 import {
   createEnvelope,
   type InvalidTextError,
@@ -25,7 +28,6 @@ import {
   type TrajectoryEvent,
   type TrajectoryPart,
 } from './reader.ts';
-import { groupPaths, recordHint } from './record-forms.ts';
 
 export type TrajectoryChecks = ReturnType<typeof createTrajectoryChecks>;
 
@@ -180,4 +182,167 @@ export function createTrajectoryChecks(groupBy: JsonPath | undefined) {
 function pathsHint(paths: readonly string[]): string {
   if (paths.length === 0) return 'the first trajectory has no value to group by: add metadata.task to each';
   return `the first trajectory has ${paths.slice(0, 8).join(', ')}: add --group-by ${paths[0]}`;
+}
+
+/** How to make trajectories of records that are none, by the fields of the first one. */
+function recordHint(record: JsonNode, label: string, container: TrajectoryPart['container']): string | undefined {
+  const keys = kindOf(record) === 'object' ? Array.from(membersOf(record), ({ key }) => key) : [];
+  if (keys.includes('messages_and_choices') && container !== 'in a group') return groupingHint(record);
+  if (keys.includes('line') && keys.includes('exit_code'))
+    return `these are results of a batch; to summarize them, run: svc batch report ${shellWord(label)}`;
+  if (keys.includes('resourceSpans')) return `this is OTLP/JSON of traces; run: svc call import ${shellWord(label)}`;
+  if (keys.includes('data_source') && keys.includes('reward_model') && !keys.includes('output'))
+    return 'these look like tasks of verl, without rollouts: sample them first, and train on the files in its trainer.rollout_data_dir';
+  if (keys.includes('chosen') && keys.includes('rejected'))
+    return 'these look like preference pairs: svc trains on responses that each have a reward; run: svc help training';
+  const reward = rewardFilter(record, keys);
+  const form = forms.find(({ has }) => has.every((names) => names.some((name) => isUsed(record, name))));
+  const hasResponse = firstStringMember(itemsAt(record, 'messages').at(-1), 'role') === 'assistant';
+  if (form?.of === 'messages' && reward === undefined && container === 'alone')
+    return hasResponse
+      ? 'these look like chats for supervised training; svc trains on rewards; run: svc help training'
+      : `these look like chat bodies: svc chat --batch ${label === 'stdin' ? '-' : shellWord(label)}`;
+  if (!form && container === 'in a group') return undefined;
+  if (!form && (keys.includes('reward') || keys.includes('metadata'))) return groupingHint(record);
+  if (!form) return `${foundKeys(keys)}; a trajectory has messages_and_choices and reward, a group has trajectories`;
+  const [first = '', second = ''] = form.has.map((names) => names.find((name) => isUsed(record, name)) ?? '');
+  const task = taskNames.find((name) => keys.includes(name));
+  const ownTask = task ? `.${task}` : (form.task?.(`.${first}`) ?? `.${first}`);
+  const own = [
+    `messages_and_choices: ${form.messages(`.${first}`, `.${second}`)}`,
+    ...(reward === undefined ? [] : [`reward: ${reward}`]),
+    `metadata: {task: (${container === 'in a group' ? '$task // ' : ''}${ownTask} | tostring)}`,
+  ].join(', ');
+  const filter = `${own.includes('m("') ? asMessages : ''}${containers[container]}{${own}}`;
+  const lacks = reward === undefined ? '; they have no reward, so add one to each' : '';
+  return `these look like ${form.name}: ${filterCommand(filter, label)}${lacks}`;
+}
+
+/** Paths of a trajectory by which it may be grouped, the likeliest first. */
+function groupPaths(trajectory: JsonNode): string[] {
+  const inside = (name: string): string[] => {
+    const object = name === '' ? trajectory : getMember(trajectory, name);
+    if (!object || kindOf(object) !== 'object') return [];
+    return Array.from(membersOf(object)).flatMap(({ key, value }) =>
+      /^[A-Za-z_]\w*$/.test(key) && ['string', 'number'].includes(kindOf(value)) && !/reward|policy|time/.test(key)
+        ? [name === '' ? key : `${name}.${key}`]
+        : [],
+    );
+  };
+  const isLikely = (path: string): boolean => /task|prompt|problem|question|example|scenario|group/.test(path);
+  const paths = [...inside('metadata'), ...inside('')];
+  return [...paths.filter(isLikely), ...paths.filter((path) => !isLikely(path))];
+}
+
+function groupingHint(trajectory: JsonNode): string {
+  const [path] = groupPaths(trajectory);
+  if (path !== undefined) return `if each line is a trajectory, group them: add --group-by ${path}`;
+  return 'if each line is a trajectory, add metadata.task to each, the same for all of one task, and then --group-by metadata.task';
+}
+
+// A text, or messages as they are.
+const asMessages = 'def m($role): if type == "string" then [{role: $role, content: .}] else . // [] end; ';
+
+interface RecordForm {
+  readonly of: 'messages' | 'other';
+  readonly name: string;
+  /** Names of the fields that make it this form: of each list, one. */
+  readonly has: readonly (readonly string[])[];
+  /** The filter that makes messages of its first and second field. */
+  readonly messages: (first: string, second: string) => string;
+  readonly task?: (first: string) => string;
+}
+
+// A system message can be that of all tasks.
+const firstMessage = (list: string): string => `(${list} | map(select(.role == "user"))[0].content)`;
+
+const forms: readonly RecordForm[] = [
+  {
+    of: 'other',
+    name: 'trajectories of rLLM',
+    has: [['steps']],
+    messages: (steps) => `(${steps}[-1].chat_completions // [])`,
+    task: (steps) => firstMessage(`(${steps}[-1].chat_completions // [])`),
+  },
+  {
+    of: 'other',
+    name: 'rollouts of NeMo Gym',
+    has: [['responses_create_params'], ['response']],
+    messages: (request, response) =>
+      `((${request}.input | m("user")) + [${response}.output[] | select(.type == "message") | {role, content: ([.content[].text // ""] | add)}])`,
+    task: (request) => `${request}.input`,
+  },
+  {
+    of: 'other',
+    name: 'rollouts of NeMo RL',
+    has: [['message_log']],
+    messages: (log) => `[${log}[] | {role, content}]`,
+    task: firstMessage,
+  },
+  {
+    of: 'other',
+    name: 'prompts and completions (TRL, prime-rl, verl or a table)',
+    has: [
+      ['prompt', 'input', 'question', 'instruction', 'query', 'problem'],
+      ['completion', 'response', 'output', 'generation', 'answer'],
+    ],
+    messages: (prompt, completion) => `((${prompt} | m("user")) + (${completion} | m("assistant")))`,
+  },
+  {
+    of: 'other',
+    name: 'conversations with from and value',
+    has: [['conversations']],
+    messages: (list) => `[${list}[] | {role: ({human: "user", gpt: "assistant"}[.from] // .from), content: .value}]`,
+    task: (list) => `${list}[0].value`,
+  },
+  { of: 'messages', name: 'chats with rewards', has: [['messages']], messages: (list) => list, task: firstMessage },
+];
+
+const containers = {
+  alone: '',
+  'in a list': '.[] | ',
+  'in a group': '(if type == "array" then .[] else . end) | .task as $task | .trajectories[] | ',
+} as const satisfies Record<TrajectoryPart['container'], string>;
+
+// `task` is left out: exporters write the name of a whole environment there.
+const taskNames = ['task_id', 'example_id', 'prompt_id', 'problem_id', 'question_id', 'group_id'];
+
+const rewardNames = ['reward', 'score', 'rewards', 'total_reward', 'final_reward', 'is_correct', 'correct', 'acc'];
+
+// The reward of a record as a filter. TRL names a reward after the function that gave it, beside step and advantage.
+function rewardFilter(record: JsonNode, keys: readonly string[]): string | undefined {
+  const isReward = (name: string): boolean => {
+    const kind = kindName(record, name);
+    return kind === 'number' || kind === 'boolean';
+  };
+  const others = keys.includes('advantage') ? keys.filter((key) => key !== 'step' && key !== 'advantage') : [];
+  const name = [...rewardNames, ...others].find(isReward);
+  if (name === undefined) return undefined;
+  const path = /^[A-Za-z_]\w*$/.test(name) ? `.${name}` : `.[${JSON.stringify(name)}]`;
+  return kindName(record, name) === 'number' ? path : `(if ${path} then 1 else 0 end)`;
+}
+
+function kindName(record: JsonNode, name: string): string | undefined {
+  const value = getMember(record, name);
+  return value && kindOf(value);
+}
+
+function isUsed(record: JsonNode, name: string): boolean {
+  const kind = kindName(record, name);
+  return kind === 'string' || kind === 'object' || kind === 'list';
+}
+
+function foundKeys(keys: readonly string[]): string {
+  if (keys.length === 0) return 'the first record is not an object with fields';
+  const shown = keys.slice(0, 8).map((key) => JSON.stringify(key.slice(0, 40)));
+  return `the first record has the fields ${shown.join(', ')}${keys.length > shown.length ? ', …' : ''}`;
+}
+
+// The output is named after the input, in this directory, so that it is neither the input nor read with it again.
+function filterCommand(filter: string, label: string): string {
+  const name = label === 'stdin' ? 'rollouts' : label.replace(/^.*\//, '').replace(/(\.(jsonl?|ndjson|gz|gzip))*$/, '');
+  const made = shellWord(`${name}.trajectories.jsonl`);
+  const reading = /\.gz(ip)?$/.test(label) ? `gzip -dc ${shellWord(label)} | ` : '';
+  const file = label === 'stdin' || reading !== '' ? '' : ` ${shellWord(label)}`;
+  return `${reading}jq -c ${shellWord(filter)}${file} > ${made} && svc train lint ${made} --group-by metadata.task`;
 }

@@ -10,7 +10,7 @@ import { Failure } from '../../errors.ts';
 import { fileFailure } from '../../files/file-errors.ts';
 import { openSpool } from '../../files/file-replacement.ts';
 import { foreignFormat } from '../../files/foreign-formats.ts';
-import { openInputFile, prependChunk } from '../../files/read-input.ts';
+import { openInputFile, prependChunk, readRange } from '../../files/read-input.ts';
 import { collectBodyStart } from '../../http/body-chunks.ts';
 import { noDeadline } from '../../http/time-limits.ts';
 
@@ -115,39 +115,23 @@ function createFileSource(path: string, label: string, { size, mtimeMs, ino }: S
 
 const READ_CHUNK_BYTES = 512 * 1024;
 
-// The next chunk is read while the caller works on one. A chunk is valid until the second after it: a sender withholds one.
+// A chunk is valid until the second after it: a sender withholds one.
 async function* readByteRange(
   handle: FileHandle,
   start: number,
   end: number,
   label: string,
 ): AsyncGenerator<Uint8Array> {
-  const buffers: Buffer[] = [];
-  const readAt = async (at: number): Promise<Buffer> => {
-    const length = Math.min(READ_CHUNK_BYTES, end - at);
-    const buffer = (buffers.length === 3 && buffers.shift()) || Buffer.allocUnsafeSlow(length);
-    buffers.push(buffer);
-    for (let filled = 0; filled < length; ) {
-      const { bytesRead } = await handle
-        .read(buffer, filled, length - filled, at + filled)
-        .catch(throwUnreadable(label));
-      if (bytesRead === 0) throw changedFileFailure(label);
-      filled += bytesRead;
+  let position = start;
+  try {
+    for await (const chunk of readRange(handle, start, end, READ_CHUNK_BYTES, 3)) {
+      position += chunk.length;
+      yield chunk;
     }
-    return buffer.subarray(0, length);
-  };
-  if (start === end) return;
-  let pending = readAt(start);
-  for (let at = start; at < end; ) {
-    const chunk = await pending;
-    at += chunk.length;
-    if (at < end) {
-      pending = readAt(at);
-      // Thrown when its turn comes; the caller may stop before.
-      pending.catch(() => {});
-    }
-    yield chunk;
+  } catch (error) {
+    throwUnreadable(label)(error);
   }
+  if (position < end) throw changedFileFailure(label);
 }
 
 function throwUnreadable(label: string): (error: unknown) => never {

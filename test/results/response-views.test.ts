@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { parseJson } from '../../src/json/parse-json.ts';
-import { extractBlock } from '../../src/results/extract-block.ts';
+import { extractBlock } from '../../src/results/response-views.ts';
 import { LONG_RUN } from '../support/long-run.ts';
 
 it.each(['`', '~'])('reads a text of repeated %s in linear time', (mark) => {
