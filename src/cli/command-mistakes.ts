@@ -264,9 +264,10 @@ export function rejectedChoice(
 
 function missingArgument({ name, argument }: Command, line: PreparedCommandLine): Failure {
   if (!argument) return usageFailure(`svc ${name} needs an argument`, `run: svc ${name} --help`);
+  const known = line.tokens.length === 0 && otherToolsHint(name);
   return usageFailure(
     `svc ${name} needs ${usageTerm(argument)}`,
-    correctedLineHint(line).replace(`svc ${name}`, `svc ${name} ${argumentForm(argument)}`),
+    known ? `write: ${known}` : correctedLineHint(line).replace(`svc ${name}`, `svc ${name} ${argumentForm(argument)}`),
   );
 }
 

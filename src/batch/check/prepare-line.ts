@@ -13,7 +13,14 @@ import {
 } from '../../body/draft.ts';
 import { applyFlags, applyShorthands } from '../../body/flag-edits.ts';
 import type { BodyInputs } from '../../body/input-reader.ts';
-import { emptyBodyJson, isIssue, type JsonSource, placeInSource, requireObject } from '../../body/json-source.ts';
+import {
+  emptyBodyJson,
+  isIssue,
+  isYamlFile,
+  type JsonSource,
+  placeInSource,
+  requireObject,
+} from '../../body/json-source.ts';
 import type { Settings } from '../../client/resolve-settings.ts';
 import type { Context } from '../../context.ts';
 import { type Failure, type Issue, usageFailure } from '../../errors.ts';
@@ -234,8 +241,11 @@ function readLine(line: InputLine, label: string): JsonSource | Issue {
 
 // A first line that is invalid often means a file of another kind: a note on it, and the next step if no line is valid.
 function otherKind({ message }: Issue, { number, bytes, isRow }: InputLine, label: string, operation: Operation) {
-  if (number !== 1 || !bytes || isRow) return undefined;
   const file = label === 'stdin' ? '-' : shellWord(label);
+  if (number !== 1) return undefined;
+  if (isRow && message.startsWith('invalid JSON') && !isTableName(label))
+    return { hint: `lines of text need a name in .txt: cp ${file} ${shellWord(`${label}.txt`)}` };
+  if (isRow || !bytes) return undefined;
   const text = Buffer.from(bytes.subarray(0, 1024)).toString();
   const isChat = operation.arguments?.as === 'prompt';
   const rowsHint = (column: string) =>
@@ -247,6 +257,13 @@ function otherKind({ message }: Issue, { number, bytes, isRow }: InputLine, labe
     };
   if (/\.txt$/i.test(label))
     return { note: '; to send lines of text, use --rows with {{line}}', hint: rowsHint('line') };
+  if (/\r(?!$)/.test(text))
+    return {
+      note: '; its lines end in carriage returns',
+      hint: `write: tr '\\r' '\\n' < ${file} > lines.jsonl`,
+    };
+  if (isYamlFile(label))
+    return { note: '; a line must be a JSON object', hint: `convert the documents of ${label} to lines of JSON` };
   if (message.endsWith(UNEXPECTED_END))
     return {
       note: '; a line must hold a whole body, as jq -c writes it',

@@ -200,20 +200,8 @@ export function rejectHead(head: Buffer, path: string): void {
   if (name !== undefined) throw new Failure('body', `${path} is ${name}`, { hint });
   if (/^(?:fffe|feff)/.test(head.toString('hex', 0, 2))) throw encodingFailure(path, 'UTF-16');
   const [first, second, third, fourth] = head;
-  if (second === 0 && fourth === 0) throw encodingFailure(path, 'UTF-16LE');
+  if (second === 0 && fourth === 0 && first !== 0 && third !== 0) throw encodingFailure(path, 'UTF-16LE');
   if (first === 0 && third === 0) throw encodingFailure(path, 'UTF-16BE');
-  const start = head.subarray(0, 1024);
-  if (start.includes(0) && !isStartOfUtf8(start))
-    throw new Failure('body', `${path} is a binary file`, { hint: 'name a file of text' });
-}
-
-function isStartOfUtf8(start: Uint8Array): boolean {
-  try {
-    new TextDecoder('utf-8', { fatal: true }).decode(start, { stream: true });
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** The text of a file. Throws Failure `body` for another encoding than UTF-8. */
