@@ -17,8 +17,8 @@ import { argumentForm, choiceHint, isNamed, synonymHint, unknownFlagHint } from 
 export function explainMistake(code: string, line: PreparedCommandLine): Failure {
   const { command, tokens } = line;
   const last = tokens.at(-1) ?? {};
-  const isIncomplete = command ? code === 'commander.optionMissingArgument' : !tokens.some(isUnknown);
-  if (isIncomplete && last.flag && takesNextWord(last)) return missingValueFailure(last.form ?? '', last.flag);
+  if (code === 'commander.optionMissingArgument' && last.flag && takesNextWord(last))
+    return missingValueFailure(last.form ?? '', last.flag);
   if (!command) return missingCommand(line);
   switch (code) {
     case 'commander.excessArguments':
@@ -34,13 +34,9 @@ export function explainMistake(code: string, line: PreparedCommandLine): Failure
   }
 }
 
-function isUnknown({ form, flag }: LineToken): boolean {
-  return form !== undefined && !flag;
-}
-
 // A line without a command, or with a flag before it that belongs after it.
 function missingCommand({ typed, words, tokens }: PreparedCommandLine): Failure {
-  const unknown = tokens.find(isUnknown);
+  const unknown = tokens.find(({ form, flag }) => form !== undefined && !flag);
   const misplaced = unknown && misplacedFlag(typed, unknown);
   if (misplaced) return misplaced;
   if (unknown && words.length === 0) {

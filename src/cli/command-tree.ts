@@ -11,6 +11,7 @@ import { type Flag, flagForms, flagTerm, optionKey, takesValue } from '../flag.t
 import { requestedFormat, requestResultKind, resultKinds } from '../output/output-format.ts';
 import { allCommands, commandGroups, commandsIn } from './all-commands.ts';
 import type { PreparedCommandLine } from './prepare-command-line.ts';
+import { sharedFlags } from './shared-flags.ts';
 
 /** What commander read: the chosen command, its arguments and its options. */
 export interface ReadLine {
@@ -25,20 +26,28 @@ type Run = (line: ReadLine) => Promise<void>;
 export async function runCommandLine(line: PreparedCommandLine, cwd: string, run: Run): Promise<void> {
   if (line.mistake) throw line.mistake;
   const mistakes = () => import('./command-mistakes.ts');
-  const check: Run = async (read) => {
-    const unintended = line.literal ? undefined : await unintendedWord(line, cwd);
-    if (unintended) throw unintended;
-    const rejected = rejectFormat(read);
-    if (rejected) throw (await mistakes()).rejectedChoice(read.command, '--format', rejected.format, rejected.formats);
-    const [word = ''] = read.args;
-    if (isUnknownSubcommand(read, word, cwd))
-      throw (await mistakes()).unknownCommand([...read.command.words, word], '', `, and no file has the name ${word}`);
-    if (read.command.argument?.usage && !line.literal && read.args.length > 0)
-      throw (await mistakes()).missingSeparator(line, read.args);
-    await run(read);
-  };
-  // After `--`, a word is no command: `svc train -- log` sends the file log.
-  const tree = commandTree(check, line.literal && line.command ? [line.command] : allCommands);
+  const tree = commandTree(
+    async (read) => {
+      const unintended = line.literal ? undefined : await unintendedWord(line, cwd);
+      if (unintended) throw unintended;
+      const rejected = rejectFormat(read);
+      if (rejected)
+        throw (await mistakes()).rejectedChoice(read.command, '--format', rejected.format, rejected.formats);
+      const [word = ''] = read.args;
+      if (isUnknownSubcommand(read, word, cwd))
+        throw (await mistakes()).unknownCommand(
+          [...read.command.words, word],
+          '',
+          `, and no file has the name ${word}`,
+        );
+      if (read.command.argument?.usage && !line.literal && read.args.length > 0)
+        throw (await mistakes()).missingSeparator(line, read.args);
+      await run(read);
+    },
+    line.command && line.words.every((word, at) => word === line.argv[at]) ? [] : sharedFlags(),
+    // After `--`, a word is no command: `svc train -- log` sends the file log.
+    line.literal && line.command ? [line.command] : allCommands,
+  );
   try {
     await tree.parseAsync(line.argv, { from: 'user' });
   } catch (error) {
@@ -53,8 +62,11 @@ async function unintendedWord(line: PreparedCommandLine, cwd: string): Promise<F
   return (await import('./unintended-words.ts')).unintendedWordFailure(line, cwd);
 }
 
-/** All commands as a tree of commander. A command gets its flags and its argument when it is chosen, which keeps the start fast. */
-export function commandTree(run: Run = async () => {}, listed = allCommands): Program {
+/**
+ * All commands as a tree of commander, whose actions call `run`. A command gets its flags and its argument when a command
+ * line or help chooses it, which keeps the start fast. The flags in `leading` may come before the command.
+ */
+export function commandTree(run: Run = async () => {}, leading: readonly Flag[] = [], listed = allCommands): Program {
   const commands = new Map<Program, Command>();
   const ignore = (): void => {};
   const root = new Program('svc')
@@ -64,6 +76,13 @@ export function commandTree(run: Run = async () => {}, listed = allCommands): Pr
     .helpCommand(false)
     .helpOption(false)
     .configureOutput({ writeOut: ignore, writeErr: ignore, outputError: ignore });
+  const choose = (parent: Program, program: Program): void => {
+    const command = commands.get(program);
+    if (command) defineCommand(program, command);
+    else for (const flag of leading) addFlag(program, asShared(flag));
+    passOn(parent, program);
+  };
+  for (const flag of leading) addFlag(root, asShared(flag));
   for (const command of listed) {
     const program = command.words.reduce(
       (parent, word) =>
@@ -81,11 +100,7 @@ export function commandTree(run: Run = async () => {}, listed = allCommands): Pr
       .usage(`[flags]${command.argument ? ` ${usageTerm(command.argument)}` : ''}`)
       .action(() => run({ command, args: program.args, readOptions: () => mergeForms(program, command).opts() }));
   }
-  for (const parent of [root, ...root.commands])
-    parent.hook('preSubcommand', (_, program) => {
-      const command = commands.get(program);
-      if (command) defineCommand(program, command);
-    });
+  for (const program of [root, ...root.commands]) program.hook('preSubcommand', choose);
   return root;
 }
 
@@ -107,8 +122,31 @@ export function defineCommand(program: Program, command: Command): void {
   program.addArgument(registered);
 }
 
+// The flags before a command are as those after it, but what it accepts is not known yet.
+function asShared({ name, short, takes, value, hasOff, summary, group }: Flag): Flag {
+  const form = { name, takes, summary, group, ...(short && { short }), ...(value && { value }) };
+  return hasOff ? { ...form, hasOff } : form;
+}
+
+// The flags before a word of a command are those of the command: of a scalar the last one counts, others are collected.
+function passOn(parent: Program, program: Program): void {
+  for (const option of parent.options) {
+    const given: unknown = parent.getOptionValue(option.attributeName());
+    if (given === undefined) continue;
+    const own = program.options.find((one) => one.long === option.long);
+    if (!own) program.error('', { code: 'commander.unknownOption' });
+    const key = own.attributeName();
+    for (const value of Array.isArray(given) ? given : [given])
+      program.setOptionValueWithSource(
+        key,
+        typeof value === 'string' && own.parseArg ? own.parseArg(value, program.getOptionValue(key)) : value,
+        'cli',
+      );
+  }
+}
+
 // `--x` and `--no-x` are two options, because they conflict with different flags. The last one counts.
-function addFlag(program: Program, flag: Flag, command: Command): void {
+function addFlag(program: Program, flag: Flag, command?: Command): void {
   const [first, ...others] = flagForms(flag).map((form) => {
     const isOn = form === `--${flag.name}`;
     const value = !isOn ? '' : takesValue(flag) ? ' <value>' : flag.takes === 'optional' ? ' [value]' : '';
@@ -133,13 +171,13 @@ function addFlag(program: Program, flag: Flag, command: Command): void {
   }
 }
 
-function parseValue(text: string, previous: unknown, flag: Flag, form: string, command: Command): unknown {
+function parseValue(text: string, previous: unknown, flag: Flag, form: string, command: Command | undefined): unknown {
   const { name, takes, value, choices } = flag;
   if (flag.isOnce && previous !== undefined)
     throw usageFailure(`${form} was given twice: ${previous} and ${text}`, 'give it once');
   if (takes === 'optional' && text === '') return true;
   // Without its value, a flag such as `--base-url "$URL"` would give way to the environment. In a profile it removes the setting.
-  if (text === '' && command.name !== 'profile set' && (value?.startsWith('<file') || isSetting(name)))
+  if (text === '' && command && command.name !== 'profile set' && (value?.startsWith('<file') || isSetting(name)))
     throw usageFailure(`${form} is empty`, `give it a value, or leave out ${form}`);
   // Which formats a result has depends on other flags.
   if (choices && !choices.includes(text) && !(name === 'format' && isFormat(text))) throw new InvalidArgumentError('');

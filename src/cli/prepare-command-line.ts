@@ -17,7 +17,7 @@ export interface LineToken {
 
 export interface PreparedCommandLine {
   readonly typed: readonly string[];
-  /** The words in forms that commander reads as svc means them: flags before the command are behind it. */
+  /** The words in forms that commander reads as svc means them. */
   readonly argv: readonly string[];
   /** The words that name a command or a group; the last one may be unknown. */
   readonly words: readonly string[];
@@ -50,7 +50,6 @@ export function prepareCommandLine(
     if (word === '--') {
       if (!command && !isNamed) mistake ??= usageFailure('unknown flag "--"', 'run: svc --help');
       const literal = argv.slice(at + 1);
-      prepared.unshift(...words);
       return { typed: argv, argv: [...prepared, word, ...literal], words, command, tokens, literal, asksFor, mistake };
     }
     if (isOperand(word)) {
@@ -62,13 +61,12 @@ export function prepareCommandLine(
       } else if (command?.argument?.usage) {
         // The command of another program, whose flags are not those of svc.
         tokens.push(...argv.slice(at).map((value) => ({ value })));
-        prepared.push(...argv.slice(at));
-        break;
+        return { typed: argv, argv: [...prepared, ...argv.slice(at)], words, command, tokens, asksFor, mistake };
       } else {
         isNamed = true;
         tokens.push({ value: word });
-        prepared.push(word);
       }
+      prepared.push(word);
     } else if (word === '-h' || word === '--help' || (!command && (word === '-V' || word === '--version'))) {
       asksFor ??= word === '-V' ? '--version' : word;
       // `svc --help chat` means `svc chat --help`.
@@ -88,7 +86,7 @@ export function prepareCommandLine(
       } else tokens.push(...parts.slice(0, -1), last);
     }
   }
-  return { typed: argv, argv: [...words, ...prepared], words, command, tokens, asksFor, mistake };
+  return { typed: argv, argv: prepared, words, command, tokens, asksFor, mistake };
 }
 
 // As commander decides.
