@@ -243,13 +243,15 @@ function readLine(line: InputLine, label: string): JsonSource | Issue {
 function otherKind({ message }: Issue, { number, bytes, isRow }: InputLine, label: string, operation: Operation) {
   const file = label === 'stdin' ? '-' : shellWord(label);
   if (number !== 1) return undefined;
-  if (isRow && message.startsWith('invalid JSON') && !isTableName(label))
+  if (isRow && message.startsWith('invalid JSON') && !isTableName(label) && !isYamlFile(label))
     return { hint: `lines of text need a name in .txt: cp ${file} ${shellWord(`${label}.txt`)}` };
   if (isRow || !bytes) return undefined;
   const text = Buffer.from(bytes.subarray(0, 1024)).toString();
   const isChat = operation.arguments?.as === 'prompt';
   const rowsHint = (column: string) =>
-    isChat ? `write: svc chat --rows ${file} "{{${column}}}" -o <new file>` : undefined;
+    isChat
+      ? `write: svc chat --rows ${file} "{{${column}}}" -o <new file>`
+      : `send the rows with --rows ${file}, and flags that name its columns, such as --set <path>={{${column}}}`;
   if (isTableName(label))
     return {
       note: '; to send the rows of a table, use --rows',
