@@ -5,10 +5,7 @@ export interface Flag {
   /** Without the dashes. */
   readonly name: string;
   readonly short?: string;
-  /**
-   * `switch`: on when given. `boolean`: `--x` and `--no-x`. `off`: only `--no-x`, named without the `no-`. `values`:
-   * repeatable. `optional`: `--x` is true, a value is given only as `--x=value`.
-   */
+  /** `boolean`: `--x` and `--no-x`; `off`: only `--no-x`, of the name `x`; `values`: repeatable; `optional`: `--x`, or `--x=value`. */
   readonly takes: 'switch' | 'boolean' | 'off' | 'value' | 'values' | 'optional';
   /** The placeholder of the value in help: `<file>`. */
   readonly value?: string;
@@ -37,10 +34,7 @@ export interface Flag {
   readonly or?: readonly string[];
 }
 
-/**
- * Flags by their forms in help: `-y, --yes`, `--no-parent`, `--[no-]stdin`, `--data <file>`, `--spool[=<only>]`, and
- * `--env <name>...` for a repeatable one. Each has a summary, or more details.
- */
+/** Flags by their forms in help: `-y, --yes`, `--no-parent`, `--[no-]stdin`, `--data <file>`, `--spool[=<only>]`, `--env <name>...`. */
 export interface FlagForms {
   readonly [form: string]: string | Omit<Flag, 'name' | 'short' | 'takes' | 'value' | 'group'>;
 }
@@ -92,11 +86,7 @@ export function takesValue({ takes }: Flag): boolean {
 /** The value of a flag on the command line, and undefined for one that is not given. */
 export type FlagValue = boolean | string | readonly string[];
 
-/**
- * The options of a table of forms, by their names: `--group-by <path>` is `groupBy`, a string; repeatable flags are arrays,
- * `--[no-]x` is a boolean, and any other flag without a value is true when given. `--no-parent` is `noParent`. Each name is
- * there: an option that no table has cannot be read.
- */
+/** The options of a table of forms, by name: `--group-by <path>` is `groupBy`, a string; others are arrays, booleans, or true when given. */
 export type Options<Forms> = {
   readonly [Form in keyof Forms as OptionKey<Long<Form>>]: OptionValue<Form> | undefined;
 };

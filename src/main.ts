@@ -3,21 +3,13 @@ import { readFileSync } from 'node:fs';
 import { commandsIn } from './cli/all-commands.ts';
 import { runCommandLine } from './cli/command-tree.ts';
 import { checkArgumentEncoding, lineWarnings } from './cli/line-warnings.ts';
-import { prepareCommandLine } from './cli/prepare-command-line.ts';
+import { type PreparedCommandLine, prepareCommandLine } from './cli/prepare-command-line.ts';
 import type { CommandEnd, ProcessEnd } from './command.ts';
-import { environmentCredentials, secretVariables } from './config/credentials/environment-credentials.ts';
+import { environmentCredentials, secretVariables } from './config/environment.ts';
 import { environmentSetting, trimVariables } from './config/settings.ts';
 import type { Context } from './context.ts';
-import {
-  Failure,
-  type FailureFacts,
-  InterruptedError,
-  invalidValueFailure,
-  type StopSignal,
-  signalOfFailure,
-  toFailure,
-  usageFailure,
-} from './errors.ts';
+import type { FailureFacts, StopSignal } from './errors.ts';
+import { Failure, InterruptedError, invalidValueFailure, signalOfFailure, toFailure, usageFailure } from './errors.ts';
 import { createReporter, type Reporter } from './output/reporter.ts';
 import { isCi, startDelayedSpinner } from './output/spinner.ts';
 import { ClosedPipeError, canUseColor, createStreamWriter, type Writer } from './output/writer.ts';
@@ -32,9 +24,8 @@ export async function main(given: Runtime): Promise<ProcessEnd> {
   const line = prepareCommandLine(given.argv);
   const trimmed = trimVariables(given);
   const { stdout: out, stderr: err, env, argv } = trimmed;
-  const { words, command, tokens, asksFor } = line;
   // Before commander: the errors of an invalid command line have a color and a format too.
-  const lastToken = (name: string) => tokens.findLast(({ flag }) => flag?.name === name);
+  const lastToken = (name: string) => line.tokens.findLast(({ flag }) => flag?.name === name);
   const runtime = { ...trimmed, credentials: environmentCredentials(env, (flag) => lastToken(flag)?.value) };
   const color = lastToken('color');
   const colorMode = color?.form === '--no-color' ? 'never' : color?.value;
@@ -60,15 +51,7 @@ export async function main(given: Runtime): Promise<ProcessEnd> {
   let report = createReporter(stderr, { isJson, isQuiet, isVerbose: false, secrets });
   try {
     const encodingWarning = checkArgumentEncoding(argv, runtime.readCommandLine ?? (() => undefined));
-    if (asksFor === '--version') {
-      await stdout.write(argv.includes('--json') ? versionJson(runtime.node) : `svc ${version}\n`);
-      return 0;
-    }
-    if ((asksFor || (!command && tokens.length === 0)) && commandsIn(words).length > 0) {
-      const { showHelp } = await import('./cli/docs/show-help.ts');
-      await showHelp({ words, isFull: asksFor === '--help' }, { runtime, stdout, noInput });
-      return 0;
-    }
+    if (await printRequested(line, { runtime, stdout, noInput })) return 0;
     let end: ProcessEnd | undefined;
     await runCommandLine(line, runtime.cwd, async ({ command, args, readOptions }) => {
       if (!isJson && errorFormat !== 'text') throw invalidValueFailure('SVC_ERROR_FORMAT', errorFormat, 'text or json');
@@ -94,6 +77,23 @@ export async function main(given: Runtime): Promise<ProcessEnd> {
   } catch (error) {
     return reportFailure(error, report);
   }
+}
+
+// What a line asks for instead of a run: the version, or help.
+async function printRequested(
+  { words, command, tokens, asksFor }: PreparedCommandLine,
+  context: Pick<Context, 'runtime' | 'stdout' | 'noInput'>,
+): Promise<boolean> {
+  const { runtime, stdout } = context;
+  if (asksFor === '--version') {
+    await stdout.write(runtime.argv.includes('--json') ? versionJson(runtime.node) : `svc ${version}\n`);
+    return true;
+  }
+  const isEmpty = !command && tokens.length === 0;
+  if (!(asksFor || isEmpty) || commandsIn(words).length === 0) return false;
+  const { showHelp } = await import('./cli/docs/show-help.ts');
+  await showHelp({ words, isFull: asksFor === '--help' }, context);
+  return true;
 }
 
 // Version, commit (null if the build knew none), bundled libraries, and Node.

@@ -5,10 +5,7 @@ import type { Send } from './http/message.ts';
 export type InputStream = Readable & { readonly isTTY?: boolean; readonly setRawMode?: (mode: boolean) => unknown };
 export type OutputStream = Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly fd?: number };
 
-/**
- * Everything svc takes from the process and the system, created once in bin. Nothing else touches `process`, so a test can run
- * the whole program with its own streams, clock and network.
- */
+/** What svc takes from process and system, created once in bin, so that a test can run it with its own streams, clock and network. */
 export interface Runtime {
   readonly argv: readonly string[];
   /** The bytes of the command line, each argument ended by a zero byte; undefined if the system does not provide them. */

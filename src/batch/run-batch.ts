@@ -161,7 +161,7 @@ async function readPlan(request: BatchRequest, context: Context) {
   if (input.file) await rejectOtherInput(input.label, input.file.path);
   const { label } = input;
   const parent = operation.continuesTrace && !isExact ? await readParent(given.noParent, context) : undefined;
-  const checks = await createLineChecks(settings, { label, defaults, tools, parent }, context);
+  const checks = await createLineChecks(settings, { label, defaults, tools, parent, report: context.report }, context);
   const keepInput = (): Promise<void> => input.keep(dirname(resolve(runtime.cwd, output ?? '-')), context.signal);
   const isTraining = typeof operation.arguments?.as === 'object';
   const guards = isTraining ? await import('../client/job-guard.ts') : undefined;
@@ -315,7 +315,7 @@ export async function sendBodies(
   const input = createMemoryInput(label, bodies, operation.maxBodyBytes);
   const tools = createBodyInputs(context, createDeadline(settings.timeoutMs, context.runtime));
   const unchanged = { ...settings, isExact: true, isStrict: false, isCheckDisabled: true };
-  const given = { label, defaults: NO_DEFAULTS, tools, parent: undefined };
+  const given = { label, defaults: NO_DEFAULTS, tools, parent: undefined, report: undefined };
   const checks = await createLineChecks(unchanged, given, context);
   const store = createStreamStore({ run: checks.run, operation: operation.path, shard: '1/1' });
   const authorization = await readAuthorization(settings, context);

@@ -2,15 +2,8 @@ import { Failure, type Issue } from '../errors.ts';
 import { fieldFlag, flagName, type Shape } from '../fields/field.ts';
 import type { Finding } from '../fields/finding.ts';
 import { flagTerm } from '../flag.ts';
-import {
-  formatJsonPath,
-  getMember,
-  type JsonNode,
-  type JsonPath,
-  kindOf,
-  membersOf,
-  rootOf,
-} from '../json/json-node.ts';
+import type { JsonNode, JsonPath } from '../json/json-node.ts';
+import { formatJsonPath, getMember, kindOf, membersOf, rootOf } from '../json/json-node.ts';
 import { allOperations } from '../operations/all-operations.ts';
 import { type FlagTarget, flagTarget, type Operation } from '../operations/operation.ts';
 import { formatPlace, issueText } from '../output/failure-text.ts';

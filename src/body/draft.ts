@@ -1,23 +1,15 @@
 import { Buffer } from 'node:buffer';
 import type { Issue, Place } from '../errors.ts';
 import { flagName } from '../fields/field.ts';
-import {
-  applySplices,
-  JsonPathError,
-  type StringOrBytes,
-  splicesToSetMembers,
-  splicesToSetPath,
-} from '../json/edit.ts';
+import type { StringOrBytes } from '../json/edit.ts';
+import { applySplices, JsonPathError, splicesToSetMembers, splicesToSetPath } from '../json/edit.ts';
+import type { JsonDocument, JsonMember, JsonNode, JsonPath } from '../json/json-node.ts';
 import {
   APPEND_INDEX,
   endOffset,
   formatJsonPath,
   isPathWithin,
   itemsOf,
-  type JsonDocument,
-  type JsonMember,
-  type JsonNode,
-  type JsonPath,
   kindOf,
   membersOf,
   nodeAtPath,

@@ -2,16 +2,13 @@ import { Buffer } from 'node:buffer';
 import { Failure, type Issue, type Place } from '../errors.ts';
 import { foreignFormat } from '../files/foreign-formats.ts';
 import { JsonError, resemblance } from '../json/json-error.ts';
+import type { JsonDocument, JsonNode, JsonPath, NodeFinder } from '../json/json-node.ts';
 import {
   createNodeFinder,
   formatJsonPath,
   getMember,
-  type JsonDocument,
-  type JsonNode,
-  type JsonPath,
   kindName,
   kindOf,
-  type NodeFinder,
   nodeAtPath,
   rootOf,
   startOffset,

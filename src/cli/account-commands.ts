@@ -47,7 +47,6 @@ export const accountCommands: readonly Command[] = defineCommands('Credentials a
       'Prompts for credentials on a terminal, or reads them from stdin or a file; secrets are never accepted as arguments. svc verifies a password with feedback schema if it knows a project, and does not store a password that the service rejects; the flags under Connection are those of that request (svc profile set stores such settings). It does not verify a token: that would cost money or change data. A server on loopback needs no login, and --no-token records that another one needs no credentials; an empty answer to a prompt never replaces stored credentials. Credentials are sent only to the current base URLs of the profile.',
     flags: () =>
       joinFlags(selectedProfileFlag(), loginSettingFlags(), credentialFlags, projectFlag(), verificationFlags()),
-    hides: [],
     examples: {
       'auth login --base-url https://api.example.com --token-file token.txt': 'Store a token from a file',
       'auth login --base-url http://gpu.example.com:8000 --no-token': 'Use a model server without a key',
@@ -67,14 +66,14 @@ export const accountCommands: readonly Command[] = defineCommands('Credentials a
     about: 'The same as svc profile show, but exits with 4 if there are no credentials.',
     flags: selectedProfileFlag,
     result: 'report',
-    hides: ['verbose', 'quiet'],
+    isQuiet: true,
     examples: { 'auth status --json': 'Print the status as JSON' },
     load: async () => (await import('../commands/profile.ts')).runAuthStatus,
   }),
   'profile list': command({
     summary: 'List the profiles',
     result: 'rows',
-    hides: ['verbose', 'quiet'],
+    isQuiet: true,
     examples: { 'profile list': 'List all profiles' },
     load: async () => (await import('../commands/profile.ts')).runProfileList,
   }),
@@ -82,7 +81,7 @@ export const accountCommands: readonly Command[] = defineCommands('Credentials a
     summary: 'Show a profile and the credentials in effect, redacted',
     argument: { name: 'name', summary: 'The profile (default: the one in use)', completes: 'profiles' },
     result: 'report',
-    hides: ['verbose', 'quiet'],
+    isQuiet: true,
     examples: { 'profile show': 'Show the profile in use' },
     load: async () => (await import('../commands/profile.ts')).runProfileShow,
   }),

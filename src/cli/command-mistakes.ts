@@ -1,4 +1,4 @@
-import type { Command } from '../command.ts';
+import type { Argument, Command } from '../command.ts';
 import { type Failure, invalidValueFailure, usageFailure } from '../errors.ts';
 import { closestMatches, joinWithOr } from '../fields/closest-match.ts';
 import { flagName } from '../fields/field.ts';
@@ -11,7 +11,7 @@ import { usageTerm } from './command-tree.ts';
 import { isToolName, nouns, otherToolsHint, sameVerbs, toolOf, verbs } from './other-tools.ts';
 import { type LineToken, type PreparedCommandLine, prepareCommandLine, takesNextWord } from './prepare-command-line.ts';
 import { sharedFlags } from './shared-flags.ts';
-import { argumentForm, choiceHint, isNamed, synonymHint, unknownFlagHint } from './unknown-flag.ts';
+import { argumentForm, isNamed, rejectedChoice, synonymHint, unknownFlagHint } from './unknown-flag.ts';
 
 /** The failure of a line that commander rejects with this code. Never repeats the value of an unknown flag: it may be a secret. */
 export function explainMistake(code: string, line: PreparedCommandLine): Failure {
@@ -24,7 +24,7 @@ export function explainMistake(code: string, line: PreparedCommandLine): Failure
     case 'commander.excessArguments':
       return tooManyArguments(command, line);
     case 'commander.missingArgument':
-      return missingArgument(command, line);
+      return command.argument ? missingArgument(command.name, command.argument, line) : unknownFlag(command, tokens);
     case 'commander.invalidArgument':
       return invalidChoice(command, tokens);
     case 'commander.conflictingOption':
@@ -32,6 +32,10 @@ export function explainMistake(code: string, line: PreparedCommandLine): Failure
     default:
       return unknownFlag(command, tokens);
   }
+}
+
+function isOperand({ form }: LineToken): boolean {
+  return form === undefined;
 }
 
 // A line without a command, or with a flag before it that belongs after it.
@@ -245,21 +249,7 @@ function invalidChoice(command: Command, tokens: readonly LineToken[]): Failure 
   );
 }
 
-/** The failure of a value that is none of the choices: in other letters, a word of another tool, or a flag. */
-export function rejectedChoice(
-  command: Command,
-  form: string,
-  value: string,
-  choices: readonly string[],
-  bare = '',
-): Failure {
-  const hint = choiceHint(command, form, value, choices);
-  if (hint === undefined) return invalidValueFailure(form, value, `${bare}${joinWithOr(choices)}`);
-  return usageFailure(`${form} cannot be ${JSON.stringify(value)}`, hint);
-}
-
-function missingArgument({ name, argument }: Command, line: PreparedCommandLine): Failure {
-  if (!argument) return usageFailure(`svc ${name} needs an argument`, `run: svc ${name} --help`);
+function missingArgument(name: string, argument: Argument, line: PreparedCommandLine): Failure {
   const known = line.tokens.length === 0 && otherToolsHint(name);
   return usageFailure(
     `svc ${name} needs ${usageTerm(argument)}`,
@@ -282,8 +272,7 @@ function isUnknownFlag({ form, flag }: LineToken, flags: readonly Flag[]): boole
 
 // The only commands that take several arguments take any number. What an extra word may have been is seen from its shape.
 function tooManyArguments(command: Command, line: PreparedCommandLine): Failure {
-  const { name, argument, flags, operation } = command;
-  const isOperand = ({ form }: LineToken): boolean => form === undefined;
+  const { name, argument } = command;
   const kept = line.tokens.find((token) => argument && isOperand(token));
   const extra = line.tokens.find((token) => isOperand(token) && token !== kept);
   const word = extra?.value ?? line.literal?.[argument ? 1 : 0] ?? '';
@@ -302,8 +291,30 @@ function tooManyArguments(command: Command, line: PreparedCommandLine): Failure 
   if (known) return usageFailure(`svc ${name} does not take ${shown}`, synonymHint(known));
   if (extra && commandsIn(command.words).length > 1 && /^[a-z][a-z-]*$/.test(word))
     return unknownCommand([...command.words, word]);
-  const used = new Set(line.tokens.map((token) => token.flag));
-  const tokens = line.tokens.flatMap((token) => {
+  const tokens = readWordsAsFlags(command, line.tokens, kept, extra);
+  if (kept && argument?.isFile && isFileName(word))
+    return usageFailure(`svc ${name} takes one file`, `run it for each file: svc ${name} ${shellWord(word)}`);
+  const literal = argument && !kept ? line.literal?.slice(0, 1) : undefined;
+  const { literal: _, ...rest } = line;
+  return usageFailure(
+    `svc ${name} does not take ${shown}`,
+    name === 'auth login'
+      ? `write ${/^https?:\/\//i.test(word) ? '--base-url <url>, ' : /^[a-z]{1,12}$/.test(word) ? '--profile <name>, ' : ''}--token-stdin, or --username <name> --password-stdin`
+      : name.startsWith('auth ')
+        ? `write: svc ${name} --profile <name>`
+        : correctedLineHint({ ...rest, tokens, ...(literal && { literal }) }),
+  );
+}
+
+// The words behind the argument as the flags that they are likely meant for; a word that fits none is left out.
+function readWordsAsFlags(
+  { flags, operation }: Command,
+  tokens: readonly LineToken[],
+  kept: LineToken | undefined,
+  extra: LineToken | undefined,
+): LineToken[] {
+  const used = new Set(tokens.map((token) => token.flag));
+  return tokens.flatMap((token) => {
     const text = token.value ?? '';
     const setting = kept && flags.find((one) => one.name === flagName(kept.value ?? ''));
     // `svc profile set base_url https://...` names no profile.
@@ -314,7 +325,7 @@ function tooManyArguments(command: Command, line: PreparedCommandLine): Failure 
     // `payload[score]=1` of HTTPie.
     const assigned = typed.replace(/\[(\w*[a-z_]\w*)\]/gi, '.$1');
     const path = operation && /\W/.test(assigned) ? [...flagTarget(operation).path, assigned].join('.') : assigned;
-    const isFieldList = line.tokens[line.tokens.indexOf(token) - 1]?.form === '--json';
+    const isFieldList = tokens[tokens.indexOf(token) - 1]?.form === '--json';
     const names = [
       flagName(assigned),
       ...(isFieldList ? ['jq'] : []),
@@ -333,18 +344,6 @@ function tooManyArguments(command: Command, line: PreparedCommandLine): Failure 
     const start = flag.short ? `-${flag.short}` : `--${flag.name}`;
     return [{ value: given, flag, form: `--${flag.name}`, start }];
   });
-  if (kept && argument?.isFile && isFileName(word))
-    return usageFailure(`svc ${name} takes one file`, `run it for each file: svc ${name} ${shellWord(word)}`);
-  const literal = argument && !kept ? line.literal?.slice(0, 1) : undefined;
-  const { literal: _, ...rest } = line;
-  return usageFailure(
-    `svc ${name} does not take ${shown}`,
-    name === 'auth login'
-      ? `write ${/^https?:\/\//i.test(word) ? '--base-url <url>, ' : /^[a-z]{1,12}$/.test(word) ? '--profile <name>, ' : ''}--token-stdin, or --username <name> --password-stdin`
-      : name.startsWith('auth ')
-        ? `write: svc ${name} --profile <name>`
-        : correctedLineHint({ ...rest, tokens, ...(literal && { literal }) }),
-  );
 }
 
 // `id,model` after --json are fields, and of 127.0.0.1:8080 a flag takes the port or a URL.

@@ -4,7 +4,7 @@ import { CommanderError, InvalidArgumentError, Option, Command as Program } from
 import type { RequestOptions } from '../batch/batch-flags.ts';
 import type { Argument, Command, ReadOptions } from '../command.ts';
 import { settings } from '../config/settings.ts';
-import { type Failure, invalidValueFailure, usageFailure } from '../errors.ts';
+import { invalidValueFailure, usageFailure } from '../errors.ts';
 import { joinWithOr } from '../fields/closest-match.ts';
 import { flagName } from '../fields/field.ts';
 import { type Flag, flagForms, flagTerm, optionKey, takesValue } from '../flag.ts';
@@ -28,11 +28,16 @@ export async function runCommandLine(line: PreparedCommandLine, cwd: string, run
   const mistakes = () => import('./command-mistakes.ts');
   const tree = commandTree(
     async (read) => {
-      const unintended = line.literal ? undefined : await unintendedWord(line, cwd);
-      if (unintended) throw unintended;
+      if (!line.literal && line.tokens.some(({ form }) => form === undefined))
+        (await import('./unintended-words.ts')).rejectUnintendedWord(line, cwd);
       const rejected = rejectFormat(read);
       if (rejected)
-        throw (await mistakes()).rejectedChoice(read.command, '--format', rejected.format, rejected.formats);
+        throw (await import('./unknown-flag.ts')).rejectedChoice(
+          read.command,
+          '--format',
+          rejected.format,
+          rejected.formats,
+        );
       const [word = ''] = read.args;
       if (isUnknownSubcommand(read, word, cwd))
         throw (await mistakes()).unknownCommand(
@@ -55,11 +60,6 @@ export async function runCommandLine(line: PreparedCommandLine, cwd: string, run
     if (!(error instanceof CommanderError)) throw error;
     throw (await mistakes()).explainMistake(error.code, line);
   }
-}
-
-async function unintendedWord(line: PreparedCommandLine, cwd: string): Promise<Failure | undefined> {
-  if (!line.tokens.some(({ form }) => form === undefined)) return undefined;
-  return (await import('./unintended-words.ts')).unintendedWordFailure(line, cwd);
 }
 
 /**

@@ -30,7 +30,6 @@ export const operationCommands: readonly Command[] = allOperations.flatMap((oper
       ...(operation.about ? { about: operation.about } : {}),
       ...(operation.arguments ? { argument: operationArgument(operation.arguments) } : {}),
       flags: () => joinFlags(bodyFlags(operation), operationFlags(operation)),
-      hides: [],
       examples: operation.examples,
       operation,
       result: operation.result.as,

@@ -37,8 +37,8 @@ export function sharedFlags(): Flag[] {
 interface CommandDefinition<O> extends Pick<Command, 'summary' | 'about' | 'argument' | 'operation' | 'result'> {
   /** Created when they are needed. */
   readonly flags?: () => FlagList<O>;
-  /** Flags about reporting that have no effect, as `verbose` if it sends no request: accepted, but not listed in help. */
-  readonly hides?: readonly ('verbose' | 'quiet')[];
+  /** It prints nothing but its result: `--quiet` is accepted, but not listed in help. */
+  readonly isQuiet?: true;
   /** What each example does, by its command line without `svc`. */
   readonly examples: readonly Example[] | { readonly [args: string]: string };
   readonly load: () => Promise<RunCommand<O & ResultOptions & OptionsOfList<typeof reportFlags>>>;
@@ -54,8 +54,7 @@ export function defineCommands(group: string, definitions: { readonly [name: str
 /** A command. Its flags are created on first use: a run needs those of one command. */
 export function command<O extends object = object>(definition: CommandDefinition<O>): UnnamedCommand {
   return (name, group) => {
-    const { flags: own, hides = ['verbose'], examples, load, ...same } = definition;
-    const isHidden = (flag: Flag): boolean => hides.some((hidden) => hidden === flag.name);
+    const { flags: createOwn, isQuiet, examples, load, ...same } = definition;
     let flags: readonly Flag[] | undefined;
     return {
       ...same,
@@ -64,8 +63,13 @@ export function command<O extends object = object>(definition: CommandDefinition
       group,
       examples: Array.isArray(examples) ? examples : Object.entries(examples).map(([args, why]) => ({ args, why })),
       get flags() {
-        flags ??= [
-          ...(own?.() ?? []),
+        if (flags) return flags;
+        const own: readonly Flag[] = createOwn?.() ?? [];
+        const sends = own.some(({ name }) => name === 'allow-http');
+        const isHidden = ({ name }: Flag): boolean =>
+          (name === 'verbose' && !sends) || (name === 'quiet' && isQuiet === true);
+        flags = [
+          ...own,
           // An operation lists them among its own.
           ...(same.result && !same.operation ? resultFlags(same.result) : []),
           ...reportFlags.map((flag): Flag => (isHidden(flag) ? { ...flag, isHidden: true } : flag)),

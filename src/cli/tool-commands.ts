@@ -53,7 +53,6 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
       isRepeatable: true,
     },
     flags: () => joinFlags(callRunFlags, serviceFlags()),
-    hides: [],
     examples: {
       'call run --local --project-id acme/support-bot -- true': 'Trace a build',
       'call run --local --project-id acme/support-bot --spool=only -- true':
@@ -67,7 +66,6 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
       'Reads OTLP/JSON, or lines of it as the file exporter of a collector writes them. A span becomes the start of a call: ids, parent, name, attributes and the start with every nanosecond are kept, and the whole span is in otel_dump. The spans are sent as a batch; a span that is sent twice is one call.',
     argument: { name: 'file', summary: 'File of spans; - is stdin (default)', isFile: true },
     flags: () => joinFlags(callProjectFlag, checkFlags(), lineFlags(), serviceFlags(), sendingFlags),
-    hides: [],
     examples: { 'call import spans.json --local --project-id acme/support-bot -n': 'Check the spans of a file' },
     load: async () => (await import('../commands/call/import.ts')).runCallImport,
   }),
@@ -77,7 +75,6 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
       'Sends the calls of svc call run --spool that belong to the current trace base URL, and reports how many belong to others. A call that is sent twice is stored once.',
     flags: serviceFlags,
     result: 'record',
-    hides: [],
     examples: { 'call flush --local': 'Send the spooled calls' },
     load: async () => (await import('../commands/call/flush.ts')).runCallFlush,
   }),
@@ -212,7 +209,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     },
     flags: () => joinFlags(specFlags, skeletonFlags()),
     result: 'document',
-    hides: ['verbose', 'quiet'],
+    isQuiet: true,
     examples: {
       'spec chat': 'Print the schema of a chat body',
       'spec chat --skeleton=all': 'Print every field with comments',
@@ -227,7 +224,6 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
       'Shows the settings in effect with their sources and the files that svc uses, and connects to each base URL (TCP and TLS). Only --probe calls an operation and runs a credential command. Secrets are redacted. Exits with 0 if there are no errors, otherwise with the first of: 12 (a file is unusable), 2 (a setting is invalid, or there is no base URL), 13 (insecure), 4 (no credentials), 5 to 9 or 11 (the probe failed), 7 (could not connect).',
     flags: () => joinFlags(probeFlags(), doctorFlags),
     result: 'report',
-    hides: [],
     examples: {
       doctor: 'Show the settings and test the connection',
       'doctor --profile work --probe --json': 'Also test the credentials, and print JSON',
@@ -239,7 +235,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     about:
       'bash: source <(svc completion bash). zsh: save the output as _svc in a directory of $fpath. fish: svc completion fish | source. Completion offers commands, flags, values and files, and the profiles, projects and models found in the environment, the configuration and the history. It never opens a connection.',
     argument: { name: 'shell', summary: 'Shell of the script', isRequired: true, choices: ['bash', 'zsh', 'fish'] },
-    hides: ['verbose', 'quiet'],
+    isQuiet: true,
     examples: { 'completion bash': 'Print the script for bash' },
     load: async () => (await import('./docs/show-help.ts')).runCompletion,
   }),
@@ -247,7 +243,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     summary: 'Show help for a command or topic',
     argument: { name: 'topic', summary: 'A command or a topic', isRepeatable: true, offers: helpTopicNames },
     flags: helpFlags,
-    hides: ['verbose', 'quiet'],
+    isQuiet: true,
     examples: { 'help exit-codes': 'List the exit codes' },
     load: async () => (await import('./docs/show-help.ts')).runHelp,
   }),
@@ -256,7 +252,6 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     about:
       'Serves the Model Context Protocol over stdin and stdout, in every revision from 2024-11-05 to 2026-07-28. Offers tools that write only if --allow names them.',
     flags: () => joinFlags(mcpFlags, serviceFlags()),
-    hides: [],
     examples: {
       'mcp --local --allow call_start,feedback_replace': 'Serve the local service, with two tools that write',
       'mcp --profile work --print claude': 'Print the registration for a client',

@@ -14,11 +14,8 @@ const HEADER = /^(?:authorization|content-type|accept|cookie|user-agent|api-key|
 
 const RESPONSE_FIELDS = /^(?:id|object|created|model|choices|usage|text|content)$/;
 
-/** The failure of a word that probably is no prompt, such as a flag with a typographic dash or `@file`. After `--` each is one. */
-export function unintendedWordFailure(
-  { command, tokens, words }: PreparedCommandLine,
-  cwd: string,
-): Failure | undefined {
+/** Throws usage for a word that probably is no prompt, such as a flag with a typographic dash or `@file`. After `--` each is one. */
+export function rejectUnintendedWord({ command, tokens, words }: PreparedCommandLine, cwd: string): void {
   const operands = tokens.filter(({ form }) => form === undefined).map(({ value = '' }) => value);
   const name = ['svc', ...words].join(' ');
   const fail = (word: string, why: string, hint: string): Failure => {
@@ -31,31 +28,31 @@ export function unintendedWordFailure(
     const letters = dashed.replace(TYPOGRAPHIC_DASHES, '');
     const long = `--${letters.replace(/=.*$/s, '')}`;
     const isLong = command?.flags.some((flag) => flagForms(flag).includes(long)) || letters.length > 1;
-    return fail(dashed, 'begins with a typographic dash', `write ${isLong ? long : `-${letters}`}`);
+    throw fail(dashed, 'begins with a typographic dash', `write ${isLong ? long : `-${letters}`}`);
   }
-  if (!isPrompt || !command) return undefined;
+  if (!isPrompt || !command) return;
   const [first = ''] = operands;
   if (operands.length === 1 && first === 'help')
-    return fail(first, 'is the whole prompt', `for help, run: ${name} --help`);
+    throw fail(first, 'is the whole prompt', `for help, run: ${name} --help`);
   if (/^(?:chat )?completions?(?: create)?$|^create$/.test(operands.join(' ')))
-    return fail(operands.join(' '), 'is the whole prompt', `write the prompt instead: ${name} "<prompt>"`);
+    throw fail(operands.join(' '), 'is the whole prompt', `write the prompt instead: ${name} "<prompt>"`);
   const field = operands.find((word) => isField(word, command));
-  if (field !== undefined) return fail(field, 'seems to set a field', `write --set ${shellWord(field)}`);
+  if (field !== undefined) throw fail(field, 'seems to set a field', `write --set ${shellWord(field)}`);
   const header = operands.find((word) => HEADER.test(word))?.split(':')[0];
   if (header !== undefined)
     // Its value may be a secret.
-    return usageFailure(`${header}: seems to begin a header`, `write -H '${header}: <value>', or the prompt after --`);
+    throw usageFailure(`${header}: seems to begin a header`, `write -H '${header}: <value>', or the prompt after --`);
   const file = operands.find((word) => /^@./.test(word) && existsSync(resolve(cwd, word.slice(1))))?.slice(1);
   if (file !== undefined) {
     const flag = /\.(?:json|ya?ml)$/i.test(file) ? '-f' : '--attach';
-    return fail(`@${file}`, 'names a file', `write ${flag} ${shellWord(file)}`);
+    throw fail(`@${file}`, 'names a file', `write ${flag} ${shellWord(file)}`);
   }
   const value = valueAfterJson(tokens);
-  if (value === undefined) return undefined;
+  if (value === undefined) return;
   if (value.startsWith('{'))
-    return fail(value, 'follows --json, which takes no value', 'for a body, write -f <file>, or pipe it into svc');
+    throw fail(value, 'follows --json, which takes no value', 'for a body, write -f <file>, or pipe it into svc');
   const filter = value.split(',').map((field) => `.${field}`);
-  return fail(
+  throw fail(
     value,
     'follows --json, which takes no value',
     `for these fields, write --jq ${shellWord(filter.join(', '))}`,

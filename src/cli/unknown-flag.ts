@@ -1,5 +1,6 @@
 import type { Argument, Command } from '../command.ts';
 import { type Setting, settingFlagName, settings } from '../config/settings.ts';
+import { type Failure, invalidValueFailure, usageFailure } from '../errors.ts';
 import { closestMatches, joinWithOr } from '../fields/closest-match.ts';
 import type { Fields } from '../fields/field.ts';
 import { type Flag, flagForms, takesValue } from '../flag.ts';
@@ -90,8 +91,20 @@ function withoutCounterpart(form: string, short: string): string | undefined {
   return word && `leave it out: svc has nothing like this flag of ${toolOf(word)}`;
 }
 
-/** What a value that is none of the choices may have been; undefined if nothing is near. */
-export function choiceHint(
+/** The failure of a value that is none of the choices: in other letters, a word of another tool, or a flag. */
+export function rejectedChoice(
+  command: Command,
+  form: string,
+  value: string,
+  choices: readonly string[],
+  bare = '',
+): Failure {
+  const hint = choiceHint(command, form, value, choices);
+  if (hint === undefined) return invalidValueFailure(form, value, `${bare}${joinWithOr(choices)}`);
+  return usageFailure(`${form} cannot be ${JSON.stringify(value)}`, hint);
+}
+
+function choiceHint(
   { name, flags }: Command,
   form: string,
   value: string,

@@ -75,7 +75,6 @@ export function expectationFailure(
 }
 
 interface Check extends Pick<ExpectationResult, 'expect' | 'value'> {
-  /** The actual value; undefined if it is as expected. */
   readonly problemOf: (response: JsonNode, milliseconds: number, expressions?: RowExpressions) => string | undefined;
 }
 

@@ -1,13 +1,8 @@
 import { setFlagsFromString } from 'node:v8';
-import {
-  type CredentialSource,
-  findCredentialSource,
-  readCredential,
-  requireCredentialSource,
-  type Secret,
-} from '../config/credentials/credential.ts';
+import type { CredentialSource, Secret } from '../config/credentials/credential.ts';
+import { findCredentialSource, readCredential, requireCredentialSource } from '../config/credentials/credential.ts';
 import { type Destination, missingBaseUrl } from '../config/destination.ts';
-import { dataDirectory } from '../config/directories.ts';
+import { dataDirectory } from '../config/environment.ts';
 import { authScheme } from '../config/select-profile.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../errors.ts';

@@ -1,13 +1,7 @@
 import { isGeneratedValue } from '../body/autofill.ts';
 import type { Destination } from '../config/destination.ts';
-import {
-  type AppliedState,
-  Failure,
-  type FailureCode,
-  type FailureFacts,
-  InterruptedError,
-  webAssemblyFailure,
-} from '../errors.ts';
+import type { AppliedState, FailureCode, FailureFacts } from '../errors.ts';
+import { Failure, InterruptedError, webAssemblyFailure } from '../errors.ts';
 import {
   describeNetworkError,
   isClosedUnheard,

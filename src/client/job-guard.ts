@@ -1,18 +1,13 @@
 import { Buffer } from 'node:buffer';
 import type { Draft } from '../body/draft.ts';
 import { recordedUrl } from '../config/destination.ts';
-import { dataDirectory } from '../config/directories.ts';
+import { dataDirectory } from '../config/environment.ts';
 import type { Context } from '../context.ts';
 import { type RequestOutcome, toFailure } from '../errors.ts';
 import { firstStringMember, itemsAt, type JsonDocument, rootOf } from '../json/json-node.ts';
 import { writeJson } from '../json/write-json.ts';
-import {
-  type AllowedDuplicates,
-  createJobHistory,
-  jobHistoryFile,
-  jobStatus,
-  type TrainingJob,
-} from '../train/job-history.ts';
+import type { AllowedDuplicates, TrainingJob } from '../train/job-history.ts';
+import { createJobHistory, jobHistoryFile, jobStatus } from '../train/job-history.ts';
 import { type BodyDigest, digestBytes } from '../train/stream/upload.ts';
 import type { Settings } from './resolve-settings.ts';
 

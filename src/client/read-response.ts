@@ -6,17 +6,8 @@ import { getHeader, type HttpResponse } from '../http/message.ts';
 import { collectBody, MAX_RESPONSE_BYTES } from '../http/size-limits.ts';
 import { COLON, OPEN_OBJECT } from '../json/json-bytes.ts';
 import { JsonError } from '../json/json-error.ts';
-import {
-  firstStringMember,
-  getMember,
-  itemsAt,
-  itemsOf,
-  type JsonDocument,
-  type JsonNode,
-  kindOf,
-  rawText,
-  rootOf,
-} from '../json/json-node.ts';
+import type { JsonDocument, JsonNode } from '../json/json-node.ts';
+import { firstStringMember, getMember, itemsAt, itemsOf, kindOf, rawText, rootOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { hasOutput } from '../operations/chat-text.ts';
 import type { Operation } from '../operations/operation.ts';
@@ -48,7 +39,6 @@ export type ReceivedResponse = {
 /** What came of a request: its response, whole or streamed, or its failure alone. */
 export interface ReadOutcome extends ParsedResponse {
   readonly kind: 'none' | 'whole' | 'stream';
-  /** Undefined without a response. */
   readonly status: number | undefined;
   readonly facts: ReceivedFacts;
   readonly warnings: readonly string[];
@@ -60,7 +50,6 @@ export interface ReadOutcome extends ParsedResponse {
   readonly printError?: unknown;
 }
 
-/** Folds a stream; `failureOf` judges the whole response. */
 export type FoldStream = (
   chunks: AsyncIterable<JsonNode>,
   failureOf: (doc: JsonDocument) => Promise<Failure | undefined>,

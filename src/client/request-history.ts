@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { join } from 'node:path';
-import { dataDirectory } from '../config/directories.ts';
+import { dataDirectory } from '../config/environment.ts';
 import type { Context } from '../context.ts';
 import { withFileFailure } from '../files/file-errors.ts';
 import type { LockRuntime } from '../files/file-lock.ts';

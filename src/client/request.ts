@@ -1,12 +1,7 @@
 import type { Draft } from '../body/draft.ts';
 import type { Failure, RequestOutcome } from '../errors.ts';
-import {
-  type ExchangeSignal,
-  type HttpHeaders,
-  type HttpResponse,
-  mergeHeaders,
-  type RequestBody,
-} from '../http/message.ts';
+import type { ExchangeSignal, HttpHeaders, HttpResponse, RequestBody } from '../http/message.ts';
+import { mergeHeaders } from '../http/message.ts';
 import type { Deadline, RequestProgress } from '../http/time-limits.ts';
 import { getMember, isTrue, type JsonNode, kindOf, nodeAtPath, rootOf, stringOf } from '../json/json-node.ts';
 import type { Operation } from '../operations/operation.ts';
@@ -71,7 +66,6 @@ export function requestSecrets({ draft, operation, headers }: PreparedRequest): 
 export interface RequestContext extends PreparedRequest, Pick<Connection, 'destination' | 'authorization'> {
   readonly connection: Connection;
   readonly progress: RequestProgress;
-  /** The response to the last attempt, if one came. */
   response: HttpResponse | undefined;
 }
 

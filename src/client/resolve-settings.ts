@@ -3,13 +3,8 @@ import type { CertificateFiles } from '../config/certificates.ts';
 import { readConnectOptions } from '../config/connect-options.ts';
 import { type Destination, missingBaseUrl, resolveDestination } from '../config/destination.ts';
 import { readProjectFile } from '../config/project-file.ts';
-import {
-  type HistoryMode,
-  resolveHistoryMode,
-  resolveSetting,
-  type SelectedProfile,
-  selectProfile,
-} from '../config/select-profile.ts';
+import type { HistoryMode, SelectedProfile, SettingSources } from '../config/select-profile.ts';
+import { resolveHistoryMode, resolveSetting, selectProfile } from '../config/select-profile.ts';
 import {
   parseCount,
   parseDurationOrZeroMs,
@@ -23,13 +18,8 @@ import type { Context } from '../context.ts';
 import { usageFailure } from '../errors.ts';
 import { type HttpHeaders, mergeHeaders } from '../http/message.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
-import {
-  type OutputFormat,
-  type RequestKindOptions,
-  requestedFilter,
-  requestedFormat,
-  requestResultKind,
-} from '../output/output-format.ts';
+import type { OutputFormat, RequestKindOptions } from '../output/output-format.ts';
+import { requestedFilter, requestedFormat, requestResultKind } from '../output/output-format.ts';
 import type { SettingOptions } from './request-flags.ts';
 
 export interface Settings {
@@ -94,11 +84,8 @@ export async function resolveSettings(
   const selected = profile ?? (await selectProfile(options, context));
   const target = await resolveDestination(operation, options.baseUrl, selected, context);
   const sources = { options, env, selected };
-  const [timeout, retries] = [resolveSetting('timeout', sources), resolveSetting('retries', sources)];
-  const defaultTimeoutMs = operation.timeoutSeconds === undefined ? undefined : operation.timeoutSeconds * 1000;
-  const timeoutMs = timeout ? parseDurationOrZeroMs(timeout.label, timeout.text) || undefined : defaultTimeoutMs;
-  const maxRetries = retries ? parseCount(retries.label, retries.text) : Number(findSetting('retries').default);
-  const overload = resolveSetting('overload_statuses', sources);
+  const limits = resolveLimits(operation, sources);
+  const { timeoutMs } = limits;
   const traceAuth = resolveSetting('trace_auth', sources);
   if (traceAuth) readSettingValue(findSetting('trace_auth'), traceAuth.text, traceAuth.label, runtime.cwd);
   const history = resolveHistoryMode(sources);
@@ -113,21 +100,13 @@ export async function resolveSettings(
       : {};
   const fills = Object.values(flagTarget(operation).fields).map(({ fill }) => fill);
   const isFilled = !isExact && (fills.includes('project') || fills.includes('model'));
-  const { headers: storedHeaders = {}, header_origins: origins = [] } = selected.profile;
-  const ownHeaders = Object.entries(target && origins.includes(target.url.origin) ? storedHeaders : {}).map(
-    ([name, value]) => requireValidHeader(name, value, `profile "${selected.name}": header`),
-  );
   return {
     operation,
     profile: selected,
     destination: target && { ...target, ...connectOptions, isPlainHttpAllowed: options.allowHttp === true },
-    headers: mergeHeaders(ownHeaders, flagHeaders),
+    headers: mergeHeaders(profileHeaders(selected, target), flagHeaders),
     certificateFiles,
-    timeoutMs,
-    isTimeoutDefault: timeout === undefined,
-    maxRetries,
-    areRetriesDefault: retries === undefined,
-    overloadStatuses: overload ? parseServerStatuses(overload.label, overload.text) : [],
+    ...limits,
     isExact,
     isStrict: options.strict === true,
     isCheckDisabled: options.noCheck === true,
@@ -138,6 +117,26 @@ export async function resolveSettings(
     format,
     output: options.output,
   };
+}
+
+function resolveLimits({ timeoutSeconds }: Operation, sources: SettingSources) {
+  const [timeout, retries] = [resolveSetting('timeout', sources), resolveSetting('retries', sources)];
+  const overload = resolveSetting('overload_statuses', sources);
+  const defaultMs = timeoutSeconds === undefined ? undefined : timeoutSeconds * 1000;
+  return {
+    timeoutMs: timeout ? parseDurationOrZeroMs(timeout.label, timeout.text) || undefined : defaultMs,
+    isTimeoutDefault: timeout === undefined,
+    maxRetries: retries ? parseCount(retries.label, retries.text) : Number(findSetting('retries').default),
+    areRetriesDefault: retries === undefined,
+    overloadStatuses: overload ? parseServerStatuses(overload.label, overload.text) : [],
+  };
+}
+
+// Those that were stored for the origin of the destination.
+function profileHeaders({ name, profile }: SelectedProfile, target: Destination | undefined): HttpHeaders {
+  const { headers = {}, header_origins: origins = [] } = profile;
+  if (!target || !origins.includes(target.url.origin)) return [];
+  return Object.entries(headers).map((header) => requireValidHeader(...header, `profile "${name}": header`));
 }
 
 /** The project and the model for bodies that name none. */

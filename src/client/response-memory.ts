@@ -5,7 +5,6 @@ export interface ResponseMemory {
   /** Waits until the request may hold so many bytes; above `largeBytes`, one request at a time may. */
   readonly hold: (bytes: number, largeBytes?: number) => Promise<void>;
   readonly release: () => void;
-  /** True for a response that waited for its memory. */
   readonly hasWaited: () => boolean;
 }
 

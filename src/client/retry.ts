@@ -42,7 +42,9 @@ export async function withRetries<T>(
         await abortableDelay(delayMs, after, waitSignal);
       } catch (reason) {
         if (!(reason instanceof InterruptedError)) throw reason;
-        throw combineFailures(worst, isOutcome() ? error : interruptionFailure(reason, failedAttempts), effect);
+        const message = `${reason.message}; nothing was applied`;
+        const interrupted = new Failure(reason.code, message, { applied: 'no', attempts: failedAttempts });
+        throw combineFailures(worst, isOutcome() ? error : interrupted, effect);
       }
     }
   }
@@ -73,10 +75,6 @@ function combineFailures(worst: Failure, last: Failure, effect: Effect): Failure
   const hints = [worst.facts.hint, hint].filter((text) => text !== undefined);
   const facts = { attempts, issues, retryAfterMs, hint: hints.length > 0 ? hints.join('; ') : undefined };
   return worst.with(facts, `${worst.message}; the last attempt: ${last.message}`);
-}
-
-function interruptionFailure({ code, message }: InterruptedError, attempts: number): Failure {
-  return new Failure(code, `${message}; nothing was applied`, { applied: 'no', attempts });
 }
 
 const INITIAL_BACKOFF_MS = 250;

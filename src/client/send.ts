@@ -1,6 +1,7 @@
 import { createDraft } from '../body/draft.ts';
 import type { Context } from '../context.ts';
 import { Failure, InterruptedError, type RequestOutcome, toFailure } from '../errors.ts';
+import { prependChunk } from '../files/read-input.ts';
 import { decompressResponse } from '../http/decompress-response.ts';
 import type { HttpRequest, Send } from '../http/message.ts';
 import { peekBody } from '../http/size-limits.ts';
@@ -12,23 +13,10 @@ import type { Runtime } from '../runtime.ts';
 import { type Authorization, connect } from './connection.ts';
 import { factsWithoutResponse, failureFromBodyError, failureFromError } from './exchange-failure.ts';
 import type { JobGuard } from './job-guard.ts';
-import {
-  type FoldStream,
-  foreignIdWarnings,
-  isEventStream,
-  mergeChunks,
-  type ReadOutcome,
-  type ReceivedResponse,
-  readOutcome,
-  readResponse,
-} from './read-response.ts';
-import {
-  createRequestContext,
-  type PreparedRequest,
-  prepareRequest,
-  type RequestContext,
-  type SendHooks,
-} from './request.ts';
+import type { FoldStream, ReadOutcome, ReceivedResponse } from './read-response.ts';
+import { foreignIdWarnings, isEventStream, mergeChunks, readOutcome, readResponse } from './read-response.ts';
+import type { PreparedRequest, RequestContext, SendHooks } from './request.ts';
+import { createRequestContext, prepareRequest } from './request.ts';
 import type { Settings } from './resolve-settings.ts';
 import type { ResponseMemory } from './response-memory.ts';
 import { withRetries } from './retry.ts';
@@ -200,8 +188,10 @@ export async function sendOnce(
       warnings.unshift(...foreignIdWarnings(parsedResponse, context));
       return { response, parsedResponse, chunks: undefined, warnings };
     }
-    const { openStream } = await import('./stream-chunks.ts');
-    const chunks = await openStream(response, context, runtime.after, (warning) => warnings.push(warning));
+    const { readStreamChunks } = await import('./stream-chunks.ts');
+    const rest = readStreamChunks(response, context, runtime.after, (warning) => warnings.push(warning));
+    const first = await rest.next();
+    const chunks = first.done ? rest : prependChunk(first.value, rest);
     return { response, parsedResponse: undefined, chunks, warnings };
   } finally {
     onEnd?.();

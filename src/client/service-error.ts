@@ -1,14 +1,5 @@
-import {
-  firstStringMember,
-  getMember,
-  itemsAt,
-  itemsOf,
-  type JsonNode,
-  type JsonPath,
-  kindOf,
-  rawText,
-  stringOf,
-} from '../json/json-node.ts';
+import type { JsonNode, JsonPath } from '../json/json-node.ts';
+import { firstStringMember, getMember, itemsAt, itemsOf, kindOf, rawText, stringOf } from '../json/json-node.ts';
 import { parseCutJson, tryParseJson } from '../json/parse-json.ts';
 
 export interface ServiceError {

@@ -158,13 +158,10 @@ interface StatusFacts {
   readonly applied: AppliedState;
   readonly status: number;
   readonly serviceCode?: string | undefined;
-  /** What the service asks for. */
   readonly waitMs?: number | undefined;
-  /** In milliseconds since 1970. */
   readonly now?: number;
 }
 
-/** The next step after a status. */
 function statusHint(facts: StatusFacts, context: RequestContext): string | undefined {
   const { code, applied, status, serviceCode, waitMs = 0, now = 0 } = facts;
   const { operation, authorization, destination } = context;

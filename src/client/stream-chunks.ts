@@ -1,6 +1,5 @@
 import { Buffer } from 'node:buffer';
 import type { Failure } from '../errors.ts';
-import { prependChunk } from '../files/read-input.ts';
 import { readEventStream, type ServerEvent } from '../http/event-stream.ts';
 import type { HttpResponse } from '../http/message.ts';
 import { JsonError } from '../json/json-error.ts';
@@ -19,27 +18,15 @@ const STREAM_GRACE_MS = 2000;
 const MAX_CHUNK_VALUES = 1_000_000;
 
 /**
- * Waits for the first chunk of a streamed chat completion and returns all of them. Throws a Failure, now or while the
- * chunks are read, if the stream carries an error, is cut, or ends before every choice that it began has its finish
- * reason: `[DONE]` alone does not mean success. Numbers that JSON does not have are read as null, with a warning.
+ * The chunks of a streamed chat completion. Throws a Failure if the stream carries an error, is cut, or ends before every
+ * choice that it began has its finish reason: `[DONE]` alone does not mean success. NaN and Infinity are null, with a warning.
  */
-export async function openStream(
+export async function* readStreamChunks(
   response: HttpResponse,
   context: RequestContext,
   after: Runtime['after'],
   onWarning: (message: string) => void,
-) {
-  const chunks = readStreamChunks(response, context, after, onWarning);
-  const first = await chunks.next();
-  return first.done ? chunks : prependChunk(first.value, chunks);
-}
-
-async function* readStreamChunks(
-  response: HttpResponse,
-  context: RequestContext,
-  after: Runtime['after'],
-  onWarning: (message: string) => void,
-) {
+): AsyncGenerator<JsonNode, undefined> {
   const choices = requestedChoiceCount(rootOf(context.draft.doc));
   const name = streamName(context);
   const finishedIndexes = new Set<string>();

@@ -4,16 +4,13 @@ import { hasRetryAfter } from '../http/retry-after.ts';
 import { firstStringMember, getMember, itemsAt, type JsonNode, kindOf, membersOf, rawText } from '../json/json-node.ts';
 import type { RequestContext } from './request.ts';
 
-/** What a response says about the request. */
 export interface Verdict {
-  /** None for a success. */
   readonly code: FailureCode | undefined;
   readonly applied: AppliedState;
   readonly isProvenRefusal?: true;
 }
 
 interface ReceivedError extends Pick<HttpResponse, 'status' | 'headers'> {
-  /** The JSON of the error. */
   readonly root: JsonNode | undefined;
   readonly isPage: boolean;
 }

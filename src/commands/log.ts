@@ -1,28 +1,15 @@
-import {
-  type HistoryLimits,
-  promptHistoryFile,
-  pruneHistory,
-  readRequestHistory,
-  requestHistoryFile,
-} from '../client/request-history.ts';
+import type { HistoryLimits } from '../client/request-history.ts';
+import { promptHistoryFile, pruneHistory, readRequestHistory, requestHistoryFile } from '../client/request-history.ts';
 import type { RunCommand } from '../command.ts';
 import { confirm } from '../config/credentials/prompt.ts';
-import { dataDirectory } from '../config/directories.ts';
+import { dataDirectory } from '../config/environment.ts';
 import type { Context } from '../context.ts';
 import { usageFailure } from '../errors.ts';
 import { parseAgeStart } from '../fields/string-formats.ts';
 import { formatByteSize, parseByteSize } from '../files/byte-size.ts';
 import type { OptionsOfList } from '../flag.ts';
-import {
-  firstStringMember,
-  getMember,
-  itemsAt,
-  type JsonNode,
-  kindOf,
-  membersOf,
-  rawText,
-  stringOf,
-} from '../json/json-node.ts';
+import type { JsonNode } from '../json/json-node.ts';
+import { firstStringMember, getMember, itemsAt, kindOf, membersOf, rawText, stringOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { pluralize } from '../json/pluralize.ts';
 import { type JsonValue, RawJson } from '../json/write-json.ts';

@@ -14,12 +14,8 @@ import {
   updateProfiles,
 } from '../config/profile-store.ts';
 import { originMismatchWarnings, profileOrigins, schemeOrigins, selectProfile } from '../config/select-profile.ts';
-import {
-  applyProfileChanges,
-  type ProfileChanges,
-  parseHeaderFlags,
-  readProfileChanges,
-} from '../config/setting-kinds.ts';
+import type { ProfileChanges } from '../config/setting-kinds.ts';
+import { applyProfileChanges, parseHeaderFlags, readProfileChanges } from '../config/setting-kinds.ts';
 import { environmentSetting, type ServiceOptions, type StoredOptions } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../errors.ts';

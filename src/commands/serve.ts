@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import type { RunCommand } from '../command.ts';
 import { parseBaseUrl } from '../config/base-url.ts';
 import { readConnectOptions } from '../config/connect-options.ts';
-import { dataDirectory } from '../config/directories.ts';
+import { dataDirectory } from '../config/environment.ts';
 import { isPostgresUrl, parsePostgresUrl, readPostgresPassword } from '../config/postgres-address.ts';
 import { parseDurationOrZeroMs } from '../config/setting-kinds.ts';
 import { environmentSetting } from '../config/settings.ts';
@@ -22,13 +22,8 @@ import { withFaults } from '../local-service/inject-faults.ts';
 import { serviceLimits } from '../local-service/limits.ts';
 import { listenOnLoopback } from '../local-service/listen.ts';
 import { openBrowser, writeRedirect } from '../local-service/open-browser.ts';
-import {
-  databaseFileIn,
-  type LocalService,
-  type LocalServiceOptions,
-  openLocalService,
-  openServiceStore,
-} from '../local-service/open-local-service.ts';
+import type { LocalService, LocalServiceOptions } from '../local-service/open-local-service.ts';
+import { databaseFileIn, openLocalService, openServiceStore } from '../local-service/open-local-service.ts';
 import { createPageLogin, MAX_CODE_AGE_MS, type PageLogin } from '../local-service/page-login.ts';
 import { createRequestMetrics, requestLogLine } from '../local-service/request-metrics.ts';
 import { loadServiceCredentials } from '../local-service/service-credentials.ts';

@@ -14,7 +14,7 @@ import { parseJson } from '../json/parse-json.ts';
 import { positionAt } from '../json/utf8.ts';
 import type { Reporter } from '../output/reporter.ts';
 import type { Runtime } from '../runtime.ts';
-import { configDirectory } from './directories.ts';
+import { configDirectory } from './environment.ts';
 import { type Setting, type StoredSettings, settings } from './settings.ts';
 
 type JsonType = 'a string' | 'an array of strings' | 'an object of strings';

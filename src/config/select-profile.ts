@@ -3,12 +3,11 @@ import { type OptionValues, optionKey } from '../flag.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
 import type { Runtime } from '../runtime.ts';
 import { findBaseUrl, resolveBaseUrl, type ServiceHost, serviceHosts } from './base-url.ts';
+import type { ConfigContext, Profile } from './profile-store.ts';
 import {
-  type ConfigContext,
   DEFAULT_PROFILE_NAME,
   getProfile,
   LOCAL_PROFILE_NAME,
-  type Profile,
   parseProfileName,
   readProfiles,
 } from './profile-store.ts';
@@ -54,7 +53,6 @@ export async function selectProfile(
   return { name, source, isLocal: false, profile: getProfile(stored, name) };
 }
 
-/** How requests of a host are authorized. */
 export function authScheme(host: ServiceHost, { trace_auth }: Profile): 'basic' | 'bearer' {
   return host === 'trace' && trace_auth !== 'bearer' ? 'basic' : 'bearer';
 }

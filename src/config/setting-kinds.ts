@@ -76,7 +76,6 @@ export type ProfileChanges = { readonly [setting: string]: SettingValue };
 
 type SettingValue = string | readonly string[];
 
-/** Paths become absolute. Throws usage for an invalid value. */
 export function readProfileChanges(options: OptionValues, cwd: string): ProfileChanges {
   const entries = settings.flatMap((setting: Setting) => {
     const flag = settingFlagName(setting);
@@ -129,17 +128,14 @@ export function parseHeaderFlags(values: readonly string[]): HttpHeaders {
   });
 }
 
-function reservedHeaderHint(name: string): string {
-  const login = /^authorization$/i.test(name) ? '; to store credentials, run: svc auth login' : '; leave it out';
-  return `svc sets that header itself${login}`;
-}
-
 /** A header of the user. Throws usage for one that HTTP or svc does not allow; `source` names it. */
 export function requireValidHeader(name: string, value: string, source: string): HttpHeaders[number] {
   // The value is not repeated: it may be a secret.
   if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name))
     throw usageFailure(`${source} needs a name and a value`, "write -H 'Name: value'");
-  if (RESERVED_HEADERS.test(name)) throw usageFailure(`${source} cannot set ${name}`, reservedHeaderHint(name));
+  const instead = /^authorization$/i.test(name) ? 'to store credentials, run: svc auth login' : 'leave it out';
+  if (RESERVED_HEADERS.test(name))
+    throw usageFailure(`${source} cannot set ${name}`, `svc sets that header itself; ${instead}`);
   const message = `${source} ${name} has characters that a header cannot contain`;
   if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) throw usageFailure(message, 'use only printable characters of Latin-1');
   return [name, value];

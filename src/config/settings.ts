@@ -1,12 +1,5 @@
-import {
-  type CamelCase,
-  type Flag,
-  type FlagList,
-  flagGroup,
-  type KnownNameKind,
-  type Options,
-  withDefault,
-} from '../flag.ts';
+import type { CamelCase, Flag, FlagList, KnownNameKind, Options } from '../flag.ts';
+import { flagGroup, withDefault } from '../flag.ts';
 import type { Runtime } from '../runtime.ts';
 
 const placeholders = {

@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { spawn } from 'node:child_process';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { dataDirectory } from '../config/directories.ts';
+import { dataDirectory } from '../config/environment.ts';
 import { makeDirectory } from '../files/file-replacement.ts';
 import type { Runtime } from '../runtime.ts';
 

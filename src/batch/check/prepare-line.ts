@@ -68,13 +68,15 @@ export interface LineChecks {
   readonly label: string;
   readonly check: BodyCheck;
   readonly warnings: BatchWarnings;
+  /** Where warnings and notes about lines go; undefined if the results of the lines are all that is reported. */
+  readonly report: Pick<Reporter, 'warn' | 'note'> | undefined;
 }
 
 /** The checks of all lines of a batch, with the id of the run. */
 export async function createLineChecks(
   settings: Settings,
-  given: Pick<LineChecks, 'label' | 'defaults' | 'tools' | 'parent'>,
-  { runtime, report }: Context,
+  given: Pick<LineChecks, 'label' | 'defaults' | 'tools' | 'parent' | 'report'>,
+  { runtime }: Context,
 ): Promise<LineChecks> {
   const { operation, isExact } = settings;
   return {
@@ -83,7 +85,7 @@ export async function createLineChecks(
     fill: isExact ? undefined : createAutofill(flagTarget(operation)),
     run: uuidV7(runtime.now(), runtime.randomBytes(10)),
     check: await createBodyCheck(operation, { ...settings, origin: 'batch' }),
-    warnings: createBatchWarnings(given.label, report),
+    warnings: createBatchWarnings(given.label, given.report),
   };
 }
 
@@ -335,7 +337,7 @@ const MAX_TRACKED_IDS = 100_000;
 export type BatchWarnings = ReturnType<typeof createBatchWarnings>;
 
 /** Limits the warnings about the lines of a batch. A line may be checked twice, and is warned about once. */
-export function createBatchWarnings(label: string, { warn, note }: Pick<Reporter, 'warn' | 'note'>) {
+export function createBatchWarnings(label: string, report: LineChecks['report']) {
   const bodyWarnings = new Set<string>();
   const lineOfId = new Map<string, number>();
   const duplicateLines = new Set<number>();
@@ -348,9 +350,9 @@ export function createBatchWarnings(label: string, { warn, note }: Pick<Reporter
       if (bodyWarnings.size === MAX_WARNINGS || bodyWarnings.has(text)) return;
       bodyWarnings.add(text);
       const isLast = bodyWarnings.size === MAX_WARNINGS;
-      await warn(text);
+      await report?.warn(text);
       if (isLast)
-        await note('further warnings are not shown; run with --dry-run --strict to count lines with warnings');
+        await report?.note('further warnings are not shown; run with --dry-run --strict to count lines with warnings');
     },
     /** `id` is JSON. */
     addCustomId: (line: number, id: string): void => {
@@ -362,17 +364,17 @@ export function createBatchWarnings(label: string, { warn, note }: Pick<Reporter
       if (warnings.length === 0) return;
       suspectLines.push(line);
       if (suspectLines.length <= MAX_PRINTED_LINES)
-        for (const warning of warnings) await warn(`line ${line}: ${warning}`);
+        for (const warning of warnings) await report?.warn(`line ${line}: ${warning}`);
     },
     /** Lists the lines that share a `custom_id`, and those whose responses have warnings if not all were printed. */
     finish: async (): Promise<void> => {
       const lines = formatLineRanges(duplicateLines);
       if (lines !== '' && !hasListedIds)
-        await warn(`${label}: lines share a custom_id, so the id of a result names several lines: ${lines}`);
+        await report?.warn(`${label}: lines share a custom_id, so the id of a result names several lines: ${lines}`);
       hasListedIds ||= lines !== '';
       const count = suspectLines.length;
       if (count > MAX_PRINTED_LINES)
-        await warn(`the responses of ${count} lines have warnings: lines ${formatLineRanges(suspectLines)}`);
+        await report?.warn(`the responses of ${count} lines have warnings: lines ${formatLineRanges(suspectLines)}`);
     },
   };
 }

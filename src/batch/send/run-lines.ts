@@ -56,7 +56,9 @@ export async function sendBatch(
   };
   const scheduler = createScheduler(options, concurrencyRange(options, checks.settings.operation), runtime, signal, {
     onOutage: ({ message }, limit) =>
-      void report.note(`${message}; the batch waits and retries with one line at a time, for up to ${limit}`),
+      void plan.checks.report?.note(
+        `${message}; the batch waits and retries with one line at a time, for up to ${limit}`,
+      ),
     // The rest of a file is counted; a pipe may never end.
     onStop: () => {
       if (input.totalBytes === undefined) input.stop();

@@ -1,30 +1,13 @@
 import { type Issue, usageFailure } from '../../errors.ts';
-import {
-  firstStringMember,
-  getMember,
-  isTrue,
-  itemsOf,
-  type JsonNode,
-  kindOf,
-  rawText,
-  rootOf,
-} from '../../json/json-node.ts';
+import type { JsonNode } from '../../json/json-node.ts';
+import { firstStringMember, getMember, isTrue, itemsOf, kindOf, rawText, rootOf } from '../../json/json-node.ts';
 import { RawJson, writeJson } from '../../json/write-json.ts';
 import { chatOperation } from '../../operations/chat.ts';
 import { requestedChoiceCount } from '../../operations/chat-text.ts';
 import { flagTarget } from '../../operations/operation.ts';
 import { type BodyFlags, givenText, givenTexts } from '../body-flags.ts';
-import {
-  type Attachment,
-  createDraft,
-  type Draft,
-  type Edit,
-  orderAddedFields,
-  originInDraft,
-  placeInDraft,
-  setDraftFields,
-  type ValueOrigin,
-} from '../draft.ts';
+import type { Attachment, Draft, Edit, ValueOrigin } from '../draft.ts';
+import { createDraft, orderAddedFields, originInDraft, placeInDraft, setDraftFields } from '../draft.ts';
 import type { BodyInputs } from '../input-reader.ts';
 import type { JsonSource } from '../json-source.ts';
 

@@ -4,13 +4,8 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { isTableName, openTable } from '../../batch/read/table-records.ts';
 import { createLineTable, type IndexedResult, type LineTable } from '../../batch/store/line-table.ts';
-import {
-  MAX_RESULT_BYTES,
-  type OutputPath,
-  readOutput,
-  readResult,
-  resolveOutputs,
-} from '../../batch/store/output-file.ts';
+import type { OutputPath } from '../../batch/store/output-file.ts';
+import { MAX_RESULT_BYTES, readOutput, readResult, resolveOutputs } from '../../batch/store/output-file.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
@@ -24,10 +19,9 @@ import { getMember, rootOf } from '../../json/json-node.ts';
 import { parseJson, tryParseJson } from '../../json/parse-json.ts';
 import { promptText } from '../../operations/chat-text.ts';
 import type { ResultOptions } from '../../output/output-format.ts';
+import type { BatchReport, Comparison } from '../../reports/batch/batch-statistics.ts';
 import {
   addToReport,
-  type BatchReport,
-  type Comparison,
   createBatchReport,
   createComparison,
   resultText,

@@ -2,7 +2,7 @@ import { sendBodies } from '../../batch/run-batch.ts';
 import { resolveSettings, type Settings } from '../../client/resolve-settings.ts';
 import type { Invocation } from '../../command.ts';
 import { traceBaseUrl } from '../../config/destination.ts';
-import { dataDirectory } from '../../config/directories.ts';
+import { dataDirectory } from '../../config/environment.ts';
 import type { ServiceOptions } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';
 import { Failure, InterruptedError, type Issue, toFailure } from '../../errors.ts';
@@ -102,11 +102,8 @@ async function sendCalls(calls: readonly SpooledCall[], progress: FlushProgress,
       progress.unaccepted.push({ path: '', at: { label: call.file }, message: problem });
     else firstMessage ??= message;
   };
-  // Lines of the spool mean nothing to a reader.
-  const report = { ...context.report, note: async () => {}, warn: async () => {}, error: async () => {} };
-  const silent = { ...context, report };
   const source = { label: 'the spool', bodies: calls.map(({ body }) => body) };
-  const { tally, stopReason, abortReason } = await sendBodies(source, settings, MAX_OUTAGE_MS, onResult, silent);
+  const { tally, stopReason, abortReason } = await sendBodies(source, settings, MAX_OUTAGE_MS, onResult, context);
   const code = abortReason instanceof InterruptedError ? abortReason.code : 'partly_failed';
   const applied = tally.byStatus.unknown > 0 ? 'unknown' : 'no';
   return new Failure(code, firstMessage ?? stopReason ?? '', { applied });

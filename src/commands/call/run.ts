@@ -6,7 +6,7 @@ import { resolveSettings, type Settings, settingsOfOperation } from '../../clien
 import { sendJson } from '../../client/send.ts';
 import type { Invocation, ProcessEnd } from '../../command.ts';
 import { traceBaseUrl } from '../../config/destination.ts';
-import { dataDirectory } from '../../config/directories.ts';
+import { dataDirectory } from '../../config/environment.ts';
 import { parseDurationOrZeroMs } from '../../config/setting-kinds.ts';
 import { environmentSetting, type ServiceOptions } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';
@@ -39,7 +39,6 @@ export async function runCallRun({ args, options }: Invocation<CallRunOptions>, 
   requireConsistentFlags(args, options);
   const graceMs = parseDurationOrZeroMs('--grace', options.grace ?? DEFAULT_GRACE);
   const command = await prepareCommand(args, options, context);
-  const { record, settings } = command;
   context.signal.throwIfAborted();
   const controller = new AbortController();
   const signal = AbortSignal.any([context.signal, controller.signal]);
@@ -76,32 +75,43 @@ export async function runCallRun({ args, options }: Invocation<CallRunOptions>, 
   const cancelGrace = runtime.after(graceMs, () =>
     giveUp(`no response within ${graceMs / 1000} s after the command ended`),
   );
-  // Each step is reported by itself: the call is recorded even if its end is not.
   try {
-    const hasFeedback = options.exitFeedback !== undefined;
-    // A service that is down is reported once.
-    const both = hasFeedback ? 'the call and its exit code were not recorded' : undefined;
-    const failure = await reportAction(recorded, report, 'the call was not recorded', both);
-    const logFile = options.logFile;
-    if (logFile !== undefined) {
-      const { trace_id, id, parent_id, op_name, started_at } = record;
-      const ended_at = new Date(endedAtMs).toISOString();
-      const sent = !failure && options.spool !== 'only';
-      const line = { trace_id, id, parent_id, op_name, started_at, ended_at, ...exitOf(end), sent };
-      const appending = appendCallLog(resolve(runtime.cwd, logFile), writeJson(line));
-      await reportAction(appending, report, `the end of the call was not written to ${logFile}`);
-    }
-    const isReachable = !failure || failure.facts.status !== undefined;
-    if (hasFeedback && isReachable && !(settings instanceof Failure)) {
-      const ofFeedback = settingsOfOperation(feedbackReplaceOperation, settings);
-      const sent = sendExitFeedback(command, ofFeedback, end, endedAtMs, { ...context, signal: controller.signal });
-      await reportAction(sent, report, 'the feedback on the exit code was not recorded');
-    }
+    await recordEnd(command, recorded, end, endedAtMs, { ...context, signal: controller.signal });
   } finally {
     cancelGrace();
     release();
   }
   return interruption ? { signal: interruption } : end;
+}
+
+// Each step is reported by itself: the call is recorded even if its end is not.
+async function recordEnd(
+  command: TracedCommand,
+  recorded: Promise<readonly string[]>,
+  end: ProcessEnd,
+  endedAtMs: number,
+  context: Context,
+): Promise<void> {
+  const { record, settings, options } = command;
+  const { runtime, report } = context;
+  const hasFeedback = options.exitFeedback !== undefined;
+  // A service that is down is reported once.
+  const both = hasFeedback ? 'the call and its exit code were not recorded' : undefined;
+  const failure = await reportAction(recorded, report, 'the call was not recorded', both);
+  const logFile = options.logFile;
+  if (logFile !== undefined) {
+    const { trace_id, id, parent_id, op_name, started_at } = record;
+    const ended_at = new Date(endedAtMs).toISOString();
+    const sent = !failure && options.spool !== 'only';
+    const line = { trace_id, id, parent_id, op_name, started_at, ended_at, ...exitOf(end), sent };
+    const appending = appendCallLog(resolve(runtime.cwd, logFile), writeJson(line));
+    await reportAction(appending, report, `the end of the call was not written to ${logFile}`);
+  }
+  const isReachable = !failure || failure.facts.status !== undefined;
+  if (!hasFeedback || !isReachable || settings instanceof Failure) return;
+  const ofFeedback = settingsOfOperation(feedbackReplaceOperation, settings);
+  const sent = sendExitFeedback(command, ofFeedback, end, endedAtMs, context);
+  await reportAction(sent, report, 'the feedback on the exit code was not recorded');
 }
 
 function requireConsistentFlags(args: readonly string[], options: CallRunOptions): void {

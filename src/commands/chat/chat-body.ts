@@ -43,7 +43,6 @@ function chooseStreamMode({ format, output }: RequestStart['settings'], isStdout
   return isTerminal && (format ?? defaultFormat('chat', isTerminal)) === 'text' ? 'live' : undefined;
 }
 
-// True if the last message is a JSON array of messages as text.
 function isMessageListAsText({ doc }: Draft): boolean {
   const content = getMember(itemsAt(rootOf(doc), 'messages').at(-1), 'content');
   const text = content && kindOf(content) === 'string' ? stringOf(content) : '';

@@ -42,7 +42,6 @@ interface ChatSession {
   /** Takes responses. It wraps their lines; `wrap` belongs to one turn. */
   readonly output: Writer;
   wrap: (text: string) => string;
-  /** The flags of each turn. */
   readonly given: Map<string, FlagValue>;
   /** Read before a prompt is typed for nothing; the first turn uses it. */
   authorization: Authorization | undefined;

@@ -10,9 +10,9 @@ import { ignoreClosedPipe } from '../../output/writer.ts';
 import { alignColumns } from '../../results/format-rows.ts';
 import { openResultOutput, printResult, resultOf, type StyledText } from '../../results/print-result.ts';
 import { probeService, testConnections } from './connections.ts';
-import { type DoctorOptions, type Examination, openExamination } from './examination.ts';
+import type { DoctorOptions, Examination } from './examination.ts';
+import { examineCredential, listSettings, NOT_SET, openExamination } from './examination.ts';
 import { inspectFiles } from './files.ts';
-import { examineCredential, listSettings, NOT_SET } from './settings.ts';
 
 /** Reports settings, files and connections without secrets, and then throws the worst finding as a Failure. */
 export const runDoctor: RunCommand<ResultOptions & DoctorOptions> = async ({ options }, context) => {
@@ -30,7 +30,7 @@ export const runDoctor: RunCommand<ResultOptions & DoctorOptions> = async ({ opt
   const verdict = verdictOf(examination, sections, worst);
   const text = (): StyledText[] => [
     { text: `${verdict}\n\n` },
-    ...formatReport(report, problems, options.all === true, columns),
+    ...formatReport(sections, problems, options.all === true, columns),
   ];
   await ignoreClosedPipe(printResult({ ...resultOf({ verdict, ...report, warnings }), text }, output));
   if (worst?.code) throw new Failure(worst.code, worst.message, { hint: worst.hint, applied: 'no' });
@@ -48,7 +48,7 @@ const uses = { chat: 'chats', train: 'training', trace: 'feedback' } as const;
 // `ready for chats; no credentials for feedback`. Nothing is ready with an invalid setting or file.
 function verdictOf(
   { selected: { isLocal }, baseUrls }: Examination,
-  { readyHosts, authorizedHosts, connections }: Awaited<ReturnType<typeof examine>>,
+  { readyHosts, authorizedHosts, connections }: Sections,
   worst: Examination['findings'][number] | undefined,
 ): string {
   if (worst?.code && urgencyOf(worst) < urgencyOf({ message: '', code: 'credentials' }))
@@ -120,14 +120,11 @@ async function examine(examination: Examination) {
   }
 }
 
+type Sections = Awaited<ReturnType<typeof examine>>;
+
 // In tables that fit `columns` columns: settings, files, connections, and the problems last.
 function formatReport(
-  {
-    settings,
-    files,
-    connections,
-    probe,
-  }: Pick<Awaited<ReturnType<typeof examine>>, 'settings' | 'files' | 'connections' | 'probe'>,
+  { settings, files, connections, probe }: Sections,
   problems: Examination['findings'],
   isAll: boolean,
   columns: number | undefined,

@@ -2,7 +2,7 @@ import { access, constants, readdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { promptHistoryFile, requestHistoryFile } from '../../client/request-history.ts';
 import { caCertificateFiles } from '../../config/connect-options.ts';
-import { configDirectory, dataDirectory } from '../../config/directories.ts';
+import { configDirectory, dataDirectory } from '../../config/environment.ts';
 import { profileStorePath } from '../../config/profile-store.ts';
 import { describeFileError, isNotFoundError } from '../../files/file-errors.ts';
 import { formatMode } from '../../files/trusted-file.ts';

@@ -8,16 +8,8 @@ import { formatByteSize } from '../../files/byte-size.ts';
 import { splitLines } from '../../files/split-lines.ts';
 import { type OptionsOfList, type OptionValues, optionKey } from '../../flag.ts';
 import { JsonError } from '../../json/json-error.ts';
-import {
-  firstStringMember,
-  getMember,
-  itemsOf,
-  type JsonNode,
-  kindOf,
-  rawText,
-  rootOf,
-  stringOf,
-} from '../../json/json-node.ts';
+import type { JsonNode } from '../../json/json-node.ts';
+import { firstStringMember, getMember, itemsOf, kindOf, rawText, rootOf, stringOf } from '../../json/json-node.ts';
 import { parseJson } from '../../json/parse-json.ts';
 import { type JsonValue, RawJson, writeJson } from '../../json/write-json.ts';
 import { changesNothing } from '../../operations/operation.ts';

@@ -190,7 +190,6 @@ function textContent(...texts: readonly string[]): JsonValue {
   return texts.map((text) => ({ type: 'text', text }));
 }
 
-// Without half a character at the end.
 function firstText(bytes: Buffer): string {
   return bytes
     .subarray(0, MAX_RESULT_BYTES)

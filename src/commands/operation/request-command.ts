@@ -71,7 +71,6 @@ export function requestCommand(
 
 const TYPOGRAPHIC_EDGE = /^["'\s]*[\u2018-\u201f\u00ab\u00bb\u00a0]|[\u201c-\u201f\u00ab\u00bb\u00a0]$/;
 
-// What is sent as it was typed, but was probably meant differently.
 function likelyMistakes(args: readonly string[], given: BodyFlags): string[] {
   const edge = args.find((word) => TYPOGRAPHIC_EDGE.test(word));
   const lists = Array.from(given.keys()).flatMap((name) =>

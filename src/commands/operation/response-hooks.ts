@@ -9,8 +9,8 @@ import type { PreparedRequest } from '../../client/request.ts';
 import { expectationFlags, summaryFlags } from '../../client/request-flags.ts';
 import { checkHistoryFile, requestHistoryFile } from '../../client/request-history.ts';
 import type { Context } from '../../context.ts';
-import { Failure, usageFailure } from '../../errors.ts';
-import { fileFailure, pathExists } from '../../files/file-errors.ts';
+import { Failure, toFailure, usageFailure } from '../../errors.ts';
+import { pathExists } from '../../files/file-errors.ts';
 import { nameSameFile, writeFileAtomically } from '../../files/file-replacement.ts';
 import { isGiven } from '../../flag.ts';
 import { firstStringMember, getMember, type JsonDocument, kindOf, rootOf } from '../../json/json-node.ts';
@@ -26,7 +26,6 @@ import type { ResultView } from '../../results/show-response.ts';
 import { appendGithubVariables, traceExports } from '../../trace/trace-context.ts';
 import type { RequestStart } from './request-command.ts';
 
-/** A complete response, and how long it took. */
 export interface PrintedResponse {
   readonly doc: JsonDocument;
   readonly timing: ExchangeTiming;
@@ -111,27 +110,25 @@ async function openSchemaExpectation(options: RequestOptions, read: BodyInputs['
   if (await nameSameFile(file, options.output, runtime.cwd))
     throw usageFailure(`--expect and -o name the same file, ${file}`, 'choose another file with -o');
   const exists = await pathExists(path);
-  const saved = exists ? await read(file) : Buffer.alloc(0);
+  const readSaved = (): Promise<Uint8Array> =>
+    read(file).catch((error: unknown) => {
+      if (exists) throw error;
+      throw toFailure(error).with({ hint: `to save the current schema: --expect ${file} --update`, applied: 'no' });
+    });
+  const saved = exists || !isUpdate ? await readSaved() : Buffer.alloc(0);
   const root = tryParseJson(saved);
   const isSchema = root && kindOf(root) === 'object' && kindOf(getMember(root, 'paths') ?? root) === 'list';
-  if (exists && !isSchema && !(isUpdate && saved.length === 0)) {
+  if (!isSchema && !(isUpdate && saved.length === 0)) {
     const hint = 'name the file of a saved schema, or a new file with --update';
     throw new Failure('local_file', `${file} is not a saved result of svc feedback schema`, { hint, applied: 'no' });
   }
-  if (isUpdate)
+  if (isUpdate || !root)
     return async (doc: JsonDocument): Promise<void> => {
       requireFeedback(doc, file);
       await writeFileAtomically(path, file, `${indentJson(rootOf(doc))}\n`);
       const count = payloadTypes(doc).length;
       await report.note(`wrote the schema to ${file} (${count} ${pluralize(count, 'path')})`);
     };
-  if (!root) {
-    const missing = Object.assign(new Error('missing'), { code: 'ENOENT' });
-    throw fileFailure('read', file, missing, {
-      hint: `to save the current schema: --expect ${file} --update`,
-      applied: 'no',
-    });
-  }
   return async (doc: JsonDocument, draft: Draft): Promise<void> => {
     const drift = schemaDrift(groupTypes(root.doc), groupTypes(doc));
     if (drift.length === 0) return;

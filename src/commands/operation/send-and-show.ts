@@ -33,7 +33,6 @@ interface ShowOptions extends Omit<RequestStart, 'input'> {
 // A part that tells prompts apart in a list of tests.
 const MAX_TITLE_CHARS = 80;
 
-/** What came of a request: all that is known of the response, and the error to report. */
 interface ShownResponse extends Omit<PrintedResponse, 'doc'> {
   readonly doc: JsonDocument | undefined;
   readonly error: unknown;
@@ -150,7 +149,7 @@ async function sendAndPrint(request: PreparedRequest, options: ShowOptions, cont
       read.kind === 'whole'
         ? await showResponse(read, view).catch((error: unknown) => error)
         : (read.printError ?? read.failure);
-    const { doc, failure, warnings } = read;
+    const { doc, failure } = read;
     // A conversation has the response even if it cannot be printed: that failure is the one to report.
     const saving = failure || !doc ? undefined : conversation?.save(rootOf(draft.doc), rootOf(doc));
     if (printError !== undefined) {
@@ -158,17 +157,26 @@ async function sendAndPrint(request: PreparedRequest, options: ShowOptions, cont
       throw printError;
     }
     await saving;
-    for (const [name, value] of Object.entries(read.facts)) await report.detail(factText(name, value));
-    for (const warning of warnings) {
-      if (settings.isStrict) throw requestFailure('invalid_response', warning, sentFacts(), request);
-      await report.warn(warning);
-    }
+    await reportResponse(read, settings.isStrict ? { request, facts: sentFacts() } : undefined, report);
     return shown();
   } catch (error) {
     const located = sink ? await locateOutput(error, sink, report) : error;
     return shown(isReceived ? markAsApplied(located, shown()) : located);
   } finally {
     await connection.transport.close();
+  }
+}
+
+// Throws the first warning, of a request that is strict.
+async function reportResponse(
+  { facts, warnings }: ReadOutcome,
+  strict: { readonly request: PreparedRequest; readonly facts: FailureFacts } | undefined,
+  report: Reporter,
+): Promise<void> {
+  for (const [name, value] of Object.entries(facts)) await report.detail(factText(name, value));
+  for (const warning of warnings) {
+    if (strict) throw requestFailure('invalid_response', warning, strict.facts, strict.request);
+    await report.warn(warning);
   }
 }
 

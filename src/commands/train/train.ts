@@ -7,7 +7,7 @@ import { isYamlFile } from '../../body/json-source.ts';
 import { createJobGuard, createTrainingJob } from '../../client/job-guard.ts';
 import { prepareRequest } from '../../client/request.ts';
 import type { Settings } from '../../client/resolve-settings.ts';
-import { dataDirectory } from '../../config/directories.ts';
+import { dataDirectory } from '../../config/environment.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
 import { flagName } from '../../fields/field.ts';

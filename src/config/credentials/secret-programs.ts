@@ -5,9 +5,8 @@ import { formatByteSize } from '../../files/byte-size.ts';
 import { describeFileError, errorCode } from '../../files/file-errors.ts';
 import { shellWord } from '../../output/shell-quote.ts';
 import type { Runtime } from '../../runtime.ts';
-import { configDirectory } from '../directories.ts';
+import { configDirectory, secretVariables } from '../environment.ts';
 import type { Profile } from '../profile-store.ts';
-import { secretVariables } from './environment-credentials.ts';
 
 export type SecretContext = Pick<Context, 'runtime' | 'signal'>;
 
