@@ -1,5 +1,5 @@
 import type { Argument, Command } from '../command.ts';
-import { type Failure, invalidValueFailure, usageFailure } from '../errors.ts';
+import { type Failure, usageFailure } from '../errors.ts';
 import { closestMatches, joinWithOr } from '../fields/closest-match.ts';
 import { flagName } from '../fields/field.ts';
 import { type Flag, flagForms, takesValue } from '../flag.ts';
