@@ -249,6 +249,11 @@ function invalidChoice(command: Command, tokens: readonly LineToken[]): Failure 
   );
 }
 
+/** The failure of a format that the result of a command does not have. */
+export function rejectedFormat(command: Command, format: string, formats: readonly string[]): Failure {
+  return rejectedChoice(command, '--format', format, formats);
+}
+
 function missingArgument(name: string, argument: Argument, line: PreparedCommandLine): Failure {
   const known = line.tokens.length === 0 && otherToolsHint(name);
   return usageFailure(
