@@ -31,13 +31,7 @@ export async function runCommandLine(line: PreparedCommandLine, cwd: string, run
       if (!line.literal && line.tokens.some(({ form }) => form === undefined))
         (await import('./unintended-words.ts')).rejectUnintendedWord(line, cwd);
       const rejected = rejectFormat(read);
-      if (rejected)
-        throw (await import('./unknown-flag.ts')).rejectedChoice(
-          read.command,
-          '--format',
-          rejected.format,
-          rejected.formats,
-        );
+      if (rejected) throw (await mistakes()).rejectedFormat(read.command, rejected.format, rejected.formats);
       const [word = ''] = read.args;
       if (isUnknownSubcommand(read, word, cwd))
         throw (await mistakes()).unknownCommand(

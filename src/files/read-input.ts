@@ -115,6 +115,25 @@ function pathHint(path: string): string | undefined {
 
 const FIRST_BUFFER_BYTES = 64 * 1024;
 
+/** The start of a text, of at least so many bytes unless it is shorter, and all of its chunks, of which the start is the first. */
+export async function peekStart(chunks: AsyncIterable<Uint8Array>, minBytes: number) {
+  const rest = chunks[Symbol.asyncIterator]();
+  let start = Buffer.alloc(0);
+  while (start.length < minBytes) {
+    const { done, value } = await rest.next();
+    if (done) break;
+    start = Buffer.concat([start, value]);
+  }
+  return { start, chunks: prependChunk<Uint8Array>(start, rest) };
+}
+
+/** By the first four bytes. */
+export function detectCompression(start: Uint8Array): 'gzip' | 'zstd' | undefined {
+  const [first, second, third, fourth] = start;
+  if (first === 0x1f && second === 0x8b) return 'gzip';
+  return first === 0x28 && second === 0xb5 && third === 0x2f && fourth === 0xfd ? 'zstd' : undefined;
+}
+
 export async function* prependChunk<T>(chunk: T, rest: AsyncIterator<T>): AsyncGenerator<T> {
   try {
     yield chunk;

@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { pipeline, Readable, type Transform } from 'node:stream';
 import { errorMessage } from '../errors.ts';
 import { formatByteSize } from '../files/byte-size.ts';
-import { prependChunk } from '../files/read-input.ts';
+import { detectCompression, peekStart } from '../files/read-input.ts';
 import { observeChunks } from './body-chunks.ts';
 import type { HttpResponse } from './message.ts';
 import { UnusableBodyError } from './size-limits.ts';
@@ -50,7 +50,7 @@ async function* decodeBody(
     received.bytes += chunk.length;
   });
   for (let count = 0; count < MAX_ENCODINGS; count += 1) {
-    const { start, chunks } = await peekStart(layer);
+    const { start, chunks } = await peekStart(layer, START_BYTES);
     layer = chunks;
     const encoding = encodingOf(start, expected.at(-1));
     const decompressor = encoding && (await createDecompressor(encoding));
@@ -75,23 +75,13 @@ async function* decodeBody(
 // Enough for what compressed data starts with.
 const START_BYTES = 4;
 
-async function peekStart(layer: AsyncGenerator<Uint8Array>) {
-  let start = Buffer.alloc(0);
-  while (start.length < START_BYTES) {
-    const { done, value } = await layer.next();
-    if (done) break;
-    start = Buffer.concat([start, value]);
-  }
-  return { start, chunks: prependChunk<Uint8Array>(start, layer) };
-}
-
 // JSON, an event stream, or a page.
 const TEXT_START = /^\s*(?:\{\s*["}]|\[|"|<|data:|event:|id:|retry:|:)/;
 
 function encodingOf(start: Uint8Array, expected: Encoding | undefined): Encoding | undefined {
+  const compression = detectCompression(start);
+  if (compression) return compression;
   const [first = 0, second = 0] = start;
-  if (first === 0x1f && second === 0x8b) return 'gzip';
-  if (start.length >= 4 && Buffer.from(start.subarray(0, 4)).toString('hex') === '28b52ffd') return 'zstd';
   if (expected !== 'br' && expected !== 'deflate') return undefined;
   if (start.length === 0 || TEXT_START.test(Buffer.from(start).toString('latin1'))) return undefined;
   if (expected === 'br') return 'br';

@@ -102,6 +102,12 @@ export async function openSink(
   };
 }
 
+/** A sink for lines that writes what `toText` makes of them. */
+export function mapLines(sink: Sink, toText: (lines: string) => Promise<string>): Sink {
+  const write: Writer['write'] = async (lines) => sink.writer.write(await toText(Buffer.from(lines).toString()));
+  return { ...sink, writer: { ...sink.writer, write } };
+}
+
 // Devices other than a terminal discard or reject what is written, and a file on the same disk has no space either.
 async function isElsewhere({ fd, isTTY }: OutputStream, file: FileReplacement): Promise<boolean> {
   try {

@@ -7,31 +7,23 @@ import { undefinedIfNotFound, withFileFailure } from '../files/file-errors.ts';
 import { commitOrAbandon, isReplaceable, nameSameFile, openReplacement } from '../files/file-replacement.ts';
 import { pluralize } from '../json/pluralize.ts';
 import { type JsonValue, writeJson } from '../json/write-json.ts';
-import {
-  addFactTotals,
-  type FactTotals,
-  factLines,
-  factsFor,
-  type ReceivedFacts,
-} from '../operations/received-facts.ts';
+import { addFactTotals, type FactTotals, factLines, factsFor } from '../operations/received-facts.ts';
 import { issueText, mapTexts } from '../output/failure-text.ts';
 import { ClosedPipeError } from '../output/writer.ts';
 import type { Runtime } from '../runtime.ts';
+import type { LineResult } from './batch/line-facts.ts';
 import { createDistribution } from './distribution.ts';
 
 /** The outcomes of requests for CI systems, in the order of their positions. An expectation that failed is a failure, any other Failure an error. */
 export interface RunReport {
-  readonly add: (position: number, name: string, milliseconds: number, outcome: CaseOutcome) => void;
+  readonly add: (position: number, name: string, milliseconds: number, outcome: Outcome) => void;
   readonly addUnsent: () => void;
   readonly revise: (position: number, failure: Failure) => void;
   /** The reason is that of the lines that were not sent. */
   readonly save: (unsentReason?: string) => Promise<void>;
 }
 
-interface CaseOutcome {
-  readonly failure: Failure | undefined;
-  readonly received: ReceivedFacts;
-}
+type Outcome = Pick<LineResult, 'failure' | 'received'>;
 
 /** The files that a run writes, by their flags. */
 export interface RunFiles {
@@ -139,13 +131,11 @@ interface Problem {
   readonly cause: string;
 }
 
-const UNFINISHED: Problem = {
-  element: 'error',
-  type: 'not_finished',
-  message: 'the run is not finished',
-  details: [],
-  cause: '',
-};
+const UNFINISHED = createProblem('not_finished', 'the run is not finished');
+
+function createProblem(type: string, message: string): Problem {
+  return { element: 'error', type, message, details: [], cause: '' };
+}
 
 interface Totals {
   readonly unsent: number;
@@ -174,7 +164,7 @@ async function openJunit(file: string, title: string, { now, cwd }: Pick<Runtime
 function unsentCases(cases: readonly Case[], { unsent, unsentReason = 'the batch was stopped' }: Totals): Case[] {
   if (unsent === 0 || cases.some(({ problem }) => problem)) return [];
   const message = `${unsent} ${pluralize(unsent, 'line was', 'lines were')} not sent: ${unsentReason}`;
-  const problem: Problem = { element: 'error', type: 'not_sent', message, details: [], cause: '' };
+  const problem = createProblem('not_sent', message);
   return [{ name: 'lines that were not sent', milliseconds: 0, facts: [], problem }];
 }
 

@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import type { Context } from '../context.ts';
 import { Failure, InterruptedError, usageFailure, webAssemblyFailure } from '../errors.ts';
 import { shellWord } from '../output/shell-quote.ts';
-import type { Sink } from '../output/sink.ts';
+import { mapLines, type Sink } from '../output/sink.ts';
 import type { Runtime } from '../runtime.ts';
 import { lossyValueWarnings, withoutLoneSurrogates } from './lossy-values.ts';
 
@@ -107,28 +107,21 @@ const AFFECTS_OTHER_INPUTS = /(?<!\.)\b(?:inputs?|input_line_number|halt|halt_er
 
 /** A sink for lines of JSON that writes their results; its commit throws the first Failure, as `locate` describes it for its line. */
 export function filteredSink(sink: Sink, filter: JqFilter, locate: (failure: Failure, line: string) => Failure): Sink {
-  const { writer } = sink;
   let failed: Failure | undefined;
-  return {
-    ...sink,
-    writer: {
-      ...writer,
-      write: async (lines) => {
-        const json = lines.toString();
-        const onIncompleteRun = (error: unknown): FilterResult => {
-          if (error instanceof Failure) return { text: json, failure: error };
-          throw error;
-        };
-        const { text, failure, failedLine } = await filter.applyToLines(json.split(/(?<=\n)/)).catch(onIncompleteRun);
-        failed ??= failure && failedLine !== undefined ? locate(failure, failedLine) : failure;
-        await writer.write(text);
-      },
-    },
-    commit: async () => {
-      await sink.commit();
-      if (failed) throw failed;
-    },
+  const filtered = mapLines(sink, async (json) => {
+    const onIncompleteRun = (error: unknown): FilterResult => {
+      if (error instanceof Failure) return { text: json, failure: error };
+      throw error;
+    };
+    const { text, failure, failedLine } = await filter.applyToLines(json.split(/(?<=\n)/)).catch(onIncompleteRun);
+    failed ??= failure && failedLine !== undefined ? locate(failure, failedLine) : failure;
+    return text;
+  });
+  const commit = async (): Promise<void> => {
+    await sink.commit();
+    if (failed) throw failed;
   };
+  return { ...filtered, commit };
 }
 
 // `choices[0].text`, and `$.choices` of JSONPath.

@@ -1,7 +1,8 @@
-import { appendFileSync, existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { answerJson, countingServer } from '../support/counting-server.ts';
+import { bytesRead, noStrace } from '../support/strace.ts';
 import { type Result, svc, temporaryDirectory } from '../support/svc.ts';
 
 const chat = (content: string) => JSON.stringify({ messages: [{ role: 'user', content }] });
@@ -95,6 +96,20 @@ describe('the shards of a file', () => {
     const before = await counts();
     await svc('batch', 'index', 'in.jsonl');
     expect(await counts()).toEqual(before);
+  });
+
+  it.skipIf(noStrace())('read their part and little more, with an index', async () => {
+    const count = 200_000;
+    const { path, svc } = await shards(text(lines(count)));
+    expect((await svc('batch', 'index', 'in.jsonl')).code).toBe(0);
+    const home = path('.');
+    const paths = [path('in.jsonl'), path('in.jsonl.index')];
+    const read = [1, 8, 20].map((shard) =>
+      bytesRead(['chat', '--batch', 'in.jsonl', '--shard', `${shard}/20`, '-m', 'm', '-n', '-q'], home, paths),
+    );
+    const part = statSync(path('in.jsonl')).size / 20;
+    expect(read.every((bytes) => bytes >= part * 0.95)).toBe(true);
+    expect(read.reduce((sum, bytes) => sum + bytes, 0) / (read.length * part)).toBeLessThanOrEqual(1.05);
   });
 
   it('of a pipe and of rows are every n-th line, and a compressed file is refused', async () => {

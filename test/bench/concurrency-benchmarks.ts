@@ -10,7 +10,7 @@ const [FROM_MS, TO_MS] = [30_000, 60_000];
 const MAX = 256;
 const MAX_REFUSED = 0.02;
 const ROOMY_LINES = 200;
-const SHARED_LINES = 3000;
+const SHARED_LINES = 2400;
 const PROCESSES = 4;
 
 /** Batches that find their concurrency: against curl where a server has room, and four processes against one where it has not. */

@@ -14,8 +14,9 @@ export interface SimulatedClient {
   readonly current: () => number;
   readonly onResponse: (now: number, startedAt: number, isFull: boolean) => void;
   readonly onOverload: (now: number, retryAfterMs: number) => void;
-  /** When it starts. */
+  /** When it starts, and when it sends its last request. */
   readonly from?: number;
+  readonly to?: number;
 }
 
 export function seededRandom(seed: number): () => number {
@@ -99,7 +100,7 @@ export function simulate(
     let notBefore = 0;
     let refusalsInRow = 0;
     const fill = (): void => {
-      while (active < client.current() && now >= notBefore) {
+      while (active < client.current() && now >= notBefore && now < (client.to ?? to)) {
         active += 1;
         const startedAt = now;
         service(now, random, at, (isDone) => {

@@ -65,6 +65,14 @@ export function callsOf(
   });
 }
 
+/** Runs the program and returns how many bytes it read from the files. */
+export function bytesRead(args: readonly string[], home: string, paths: readonly string[]): number {
+  const log = join(home, 'strace.log');
+  traced([...onPaths(paths), '-o', log, '-e', 'trace=read,pread64,readv,preadv'], args, '', home);
+  const counts = [...readFileSync(log, 'utf8').matchAll(/ = (\d+)$/gm)].map(([, count]) => Number(count));
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
 /** Runs the program with a fault at a call. */
 export function withFault(call: Call, fault: Fault, args: readonly string[], stdin: string, home: string): Traced {
   return traced(faultOptions(call, fault), args, stdin, home);

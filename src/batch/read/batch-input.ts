@@ -16,7 +16,7 @@ import { shellWord } from '../../output/shell-quote.ts';
 import type { Runtime } from '../../runtime.ts';
 import type { BatchOptions } from '../batch-options.ts';
 import type { Shard } from './shard.ts';
-import { rejectHead, rejectOtherFormats } from './table-records.ts';
+import { rejectHead } from './table-records.ts';
 
 export type BatchInput = ReturnType<typeof createInput>;
 
@@ -33,11 +33,11 @@ export function isEmptyLine({ number, bytes }: InputLine): boolean {
 
 export type LineSplitter = (chunks: AsyncIterable<Uint8Array>, start?: LineStart) => AsyncIterable<InputLine>;
 
-/** The lines as they are; those above `maxLineBytes` have no bytes. With a label, what is not lines of text is a Failure `body`. */
+/** The lines as they are; those above `maxLineBytes` have no bytes. With a label, a JSON array is a Failure `body`. */
 export function lineSplitter(maxLineBytes: number, label?: string): LineSplitter {
   return (chunks, start) =>
     start === undefined && label !== undefined
-      ? splitLines(rejectOtherFormats(rejectJsonArray(chunks, label), label), maxLineBytes)
+      ? splitLines(rejectJsonArray(chunks, label), maxLineBytes)
       : splitLines(chunks, maxLineBytes, undefined, start);
 }
 

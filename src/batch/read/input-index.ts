@@ -54,11 +54,8 @@ export async function describeBlocks(
     lineOfNext += countLineFeeds(bytes);
     onProgress(bytes.length);
   }
-  return [...rows, { line: lineOfNext, digest: digestOfRows(rows) }];
-}
-
-function digestOfRows(rows: readonly IndexRow[]): string {
-  return hash('sha256', rows.map(({ digest }) => digest).join(''), 'hex');
+  const digests = rows.map(({ digest }) => digest).join('');
+  return [...rows, { line: lineOfNext, digest: hash('sha256', digests, 'hex') }];
 }
 
 /**
@@ -93,10 +90,11 @@ export async function writeIndex(path: string, label: string, onProgress: (bytes
     const replacement = await openReplacement(indexPath, indexLabel);
     await commitOrAbandon(replacement, async () => {
       await replacement.write(`${HEAD_START}${size}}`.padEnd(ROW_BYTES - 1).concat('\n'));
-      for (let at = 0; at < rows.length; at += ROWS_PER_WRITE) {
-        const part = rows.slice(at, at + ROWS_PER_WRITE);
-        await replacement.write(part.map(formatRow).join(''));
-      }
+      const texts = rows.map(
+        ({ line, digest }) => `{"line":${String(line).padStart(LINE_DIGITS)},"sha256":"${digest}"}\n`,
+      );
+      for (let at = 0; at < rows.length; at += ROWS_PER_WRITE)
+        await replacement.write(texts.slice(at, at + ROWS_PER_WRITE).join(''));
     });
     const feeds = (rows.at(-1)?.line ?? 1) - 1;
     const isTorn = size > 0 && (await readAt(file, size - 1, 1))[0] !== LINE_FEED;
@@ -108,10 +106,6 @@ export async function writeIndex(path: string, label: string, onProgress: (bytes
 
 const HEAD_START = '{"svc_index":1,"size":';
 const ROWS_PER_WRITE = 10_000;
-
-function formatRow({ line, digest }: IndexRow): string {
-  return `{"line":${String(line).padStart(LINE_DIGITS)},"sha256":"${digest}"}\n`;
-}
 
 function countBlocks(size: number): number {
   return Math.ceil(size / blockBytesOf(size));

@@ -70,11 +70,13 @@ export async function openPart(
     const { size: fileSize } = await file.stat();
     const size = prior?.size ?? index?.size ?? fileSize;
     if (fileSize < size) throw shorterFileFailure(label, fileSize, size, prior !== undefined);
-    const [first, last] = prior ? [prior.first, prior.last] : await findBounds(file, size, shard);
+    const blocks = createBlockReader(file, size);
+    const [first, last] = prior ? [prior.first, prior.last] : await findBounds(blocks, size, shard);
     const usedIndex = index?.size === size ? index : undefined;
     const rows = await readRows(file, { first, last, size }, usedIndex);
-    const line = await lineAt(file, size, rows, first, first);
-    const lines = (await lineAt(file, size, rows, first, last)) - line;
+    const lineAt = createLineCounter(blocks, rows, Math.floor(first / blocks.blockBytes));
+    const line = await lineAt(first);
+    const lines = (await lineAt(last)) - line;
     let isChanged = false;
     const onMismatch =
       (isDeferred: boolean): OnMismatch =>
@@ -82,7 +84,7 @@ export async function openPart(
         isChanged = true;
         if (!isDeferred) throw changedBlockFailure(label, row, next, usedIndex !== undefined);
       };
-    const digests = await digestBlocks(file, { first, last, size }, rows, onMismatch(prior !== undefined));
+    const digests = await digestBlocks(blocks, rows, first, last, onMismatch(prior !== undefined));
     const digest = hash('sha256', digests.join(''), 'hex');
     const record = prior ? { ...prior, digest } : { size, first, last, line, lines, digest };
     isChanged ||= prior !== undefined && prior.digest !== digest;
@@ -94,7 +96,7 @@ export async function openPart(
     const openInput = (isDeferred: boolean): BatchInput => {
       const splitPart: LineSplitter = (chunks) => split(chunks, { number: record.line, offset: first });
       const openStream = async (): Promise<Readable> =>
-        Readable.from(readPart(path, layout, onMismatch(isDeferred)), { highWaterMark: 1 });
+        Readable.from(readPart(path, layout, blocks.kept, onMismatch(isDeferred)), { highWaterMark: 1 });
       return createInput(label, (isLast ? fileSize : last) - first, openStream, splitPart, { start: first });
     };
     return {
@@ -116,26 +118,35 @@ export async function openPart(
 /** Called with the row of a block that changed, and of the next one. */
 type OnMismatch = (row: IndexRow, next: IndexRow) => void;
 
-function readBlock(file: FileHandle, size: number, block: number, buffer?: Buffer<ArrayBuffer>): Promise<Buffer> {
+type BlockReader = ReturnType<typeof createBlockReader>;
+
+const MAX_KEPT_BLOCKS = 4;
+
+// The blocks at the bounds are looked at several times, and read once.
+function createBlockReader(file: FileHandle, size: number) {
   const blockBytes = blockBytesOf(size);
-  const start = block * blockBytes;
-  return readAt(file, start, Math.min(blockBytes, size - start), buffer);
+  const kept = new Map<number, Buffer>();
+  const read = async (block: number): Promise<Buffer> => {
+    const start = block * blockBytes;
+    const bytes = kept.get(block) ?? (await readAt(file, start, Math.min(blockBytes, size - start)));
+    const [oldest = block] = kept.keys();
+    if (kept.size >= MAX_KEPT_BLOCKS) kept.delete(oldest);
+    kept.set(block, bytes);
+    return bytes;
+  };
+  return { blockBytes, kept, read };
 }
 
 // Each bound is the start of a line, or the end of the file.
 async function findBounds(
-  file: FileHandle,
+  { blockBytes, read }: BlockReader,
   size: number,
   { index, count }: Shard,
 ): Promise<readonly [first: number, last: number]> {
-  const blockBytes = blockBytesOf(size);
   const lineStartFrom = async (position: number): Promise<number> => {
     if (position === 0) return 0;
     for (let block = Math.floor((position - 1) / blockBytes); block * blockBytes < size; block += 1) {
-      const at = (await readBlock(file, size, block)).indexOf(
-        LINE_FEED,
-        Math.max(0, position - 1 - block * blockBytes),
-      );
+      const at = (await read(block)).indexOf(LINE_FEED, Math.max(0, position - 1 - block * blockBytes));
       if (at !== -1) return block * blockBytes + at + 1;
     }
     return size;
@@ -161,37 +172,33 @@ async function readRows(
   return describeBlocks(file, size, line, from, to);
 }
 
-// The number of the first line that begins at a position or later, counted from the row of its block; `rows` begin at that of `first`.
-async function lineAt(
-  file: FileHandle,
-  size: number,
-  rows: readonly IndexRow[],
-  first: number,
-  position: number,
-): Promise<number> {
-  if (position === 0) return 1;
-  const blockBytes = blockBytesOf(size);
-  const block = Math.floor(position / blockBytes);
-  const rest = position - block * blockBytes;
-  const feeds = rest === 0 ? 0 : countLineFeeds((await readBlock(file, size, block)).subarray(0, rest));
-  const isAfterFeed = (await readAt(file, position - 1, 1))[0] === LINE_FEED;
-  return (rows[block - Math.floor(first / blockBytes)]?.line ?? 1) + feeds + (isAfterFeed ? 0 : 1);
+// Counts from the row of the block that has the position: the number of the first line that begins there or later.
+function createLineCounter({ blockBytes, read }: BlockReader, rows: readonly IndexRow[], firstBlock: number) {
+  return async (position: number): Promise<number> => {
+    if (position === 0) return 1;
+    const block = Math.floor(position / blockBytes);
+    const rest = position - block * blockBytes;
+    const feeds = rest === 0 ? 0 : countLineFeeds((await read(block)).subarray(0, rest));
+    const before = position - 1;
+    const isAfterFeed = (await read(Math.floor(before / blockBytes)))[before % blockBytes] === LINE_FEED;
+    return (rows[block - firstBlock]?.line ?? 1) + feeds + (isAfterFeed ? 0 : 1);
+  };
 }
 
 // Of the bytes of each block that belong to the part: what is beside them, another shard sends.
 async function digestBlocks(
-  file: FileHandle,
-  { first, last, size }: Pick<PartRecord, 'first' | 'last' | 'size'>,
+  { blockBytes, read }: BlockReader,
   rows: readonly IndexRow[],
+  first: number,
+  last: number,
   onMismatch: OnMismatch,
 ): Promise<readonly string[]> {
-  const blockBytes = blockBytesOf(size);
   const digests = rows.slice(0, -1).map(({ digest }) => digest);
   for (const at of new Set([0, digests.length - 1])) {
     const [row, next] = [rows[at], rows[at + 1]];
     if (!row || !next) continue;
     const block = Math.floor(first / blockBytes) + at;
-    const bytes = await readBlock(file, size, block);
+    const bytes = await read(block);
     if (hash('sha256', bytes, 'hex') !== row.digest || row.line + countLineFeeds(bytes) !== next.line)
       onMismatch(row, next);
     digests[at] = hash('sha256', clipBlock(bytes, block * blockBytes, first, last), 'hex');
@@ -230,6 +237,7 @@ const CHUNK_BYTES = 64 * 1024;
 async function* readPart(
   path: string,
   { first, last, size, rows, digests, isLast, isAfterFeed }: PartLayout,
+  kept: Map<number, Buffer>,
   onMismatch: OnMismatch,
 ): AsyncGenerator<Buffer, undefined> {
   const blockBytes = blockBytesOf(size);
@@ -241,7 +249,10 @@ async function* readPart(
       const next = rows[at + 1];
       if (!next) break;
       const block = firstBlock + at;
-      const bytes = clipBlock(await readBlock(file, size, block, buffer), block * blockBytes, first, last);
+      const start = block * blockBytes;
+      const whole = kept.get(block) ?? (await readAt(file, start, Math.min(blockBytes, size - start), buffer));
+      kept.delete(block);
+      const bytes = clipBlock(whole, start, first, last);
       if (hash('sha256', bytes, 'hex') !== digests[at]) onMismatch(row, next);
       for (let from = 0; from < bytes.length; from += CHUNK_BYTES)
         yield Buffer.from(bytes.subarray(from, from + CHUNK_BYTES));

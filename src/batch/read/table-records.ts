@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import { extname } from 'node:path';
 import { Failure, usageFailure } from '../../errors.ts';
 import { foreignFormat } from '../../files/foreign-formats.ts';
-import { LINE_FEED } from '../../json/json-bytes.ts';
+import { peekStart } from '../../files/read-input.ts';
 import { shellWord } from '../../output/shell-quote.ts';
 
 interface TableRecord {
@@ -176,19 +176,11 @@ export async function* rejectOtherFormats(
   chunks: AsyncIterable<Uint8Array>,
   path: string,
 ): AsyncGenerator<Uint8Array, undefined> {
-  let head: Buffer | undefined = Buffer.alloc(0);
-  for await (const chunk of chunks) {
-    if (head) head = Buffer.concat([head, chunk]);
-    // A short line of a pipe waits for no other.
-    if (head && head.length < MIN_HEAD_BYTES && !head.includes(LINE_FEED)) continue;
-    if (head) {
-      rejectHead(head, path);
-      yield head;
-      head = undefined;
-    } else yield chunk;
+  const { start, chunks: all } = await peekStart(chunks, MIN_HEAD_BYTES);
+  for await (const chunk of all) {
+    if (chunk === start) rejectHead(start, path);
+    yield chunk;
   }
-  if (head) rejectHead(head, path);
-  if (head && head.length > 0) yield head;
   return undefined;
 }
 

@@ -57,17 +57,17 @@ const MIN_STEP = 1 / 8;
 const MIN_GAIN = 0.6;
 // Shorter rounds of a fast service would show what disk and processor do, not what the service does.
 const MIN_ROUND_MS = 50;
-// After a refusal the limit falls to this part, so that other processes find room, and recovers within a few rounds.
-const REFUSED_PART = 3 / 4;
+// After refusals the limit falls to this part for some rounds, in which other processes find room.
+const REFUSED_PART = 0.9;
+const REFUSED_ROUNDS = 6;
 // A try that ends in a wait of the whole batch may cost 5 % of the time.
 const RESPONSE_TIME_PER_WAIT = 20;
 const LATENCY_WEIGHT = 1 / 32;
 
 /**
  * The number of requests that a batch may have in flight, which finds itself within a range (docs/internals/decisions/0054). In rounds of as
- * many responses as the limit: it trebles, then doubles at the start, then holds, and tries from time to time a larger limit, or a smaller
- * one if requests wait longer than they run. It keeps what brought more responses per second, or lost few. Each refusal takes one
- * away, down to half in a round: that request did not fit.
+ * many responses as the limit: it trebles at the start, then holds, tries other limits, and keeps what brings more responses per second.
+ * Each refusal takes one away; then the limit gives way for some rounds, and grows until the next refusal.
  */
 export function createConcurrencyLimit(range: ConcurrencyRange, random: () => number) {
   const search = createSearch(range, range.initial < range.max ? 'start' : 'hold', random);
@@ -76,7 +76,7 @@ export function createConcurrencyLimit(range: ConcurrencyRange, random: () => nu
     /** What holds the limit where it is; undefined while a larger one is tried. */
     heldBy: (): Hold | undefined => {
       if (search.limit >= search.max) return range.maxHold;
-      if (['start', 'settle', 'measure'].includes(search.phase)) return undefined;
+      if (['start', 'settle', 'measure', 'climb'].includes(search.phase)) return undefined;
       return search.ceiling < search.max ? 'refusals' : 'latency';
     },
     /** Counts a response; it says something about a larger limit only if as many requests as allowed were in flight. */
@@ -111,14 +111,14 @@ export function createConcurrencyLimit(range: ConcurrencyRange, random: () => nu
 }
 
 type Search = ReturnType<typeof createSearch>;
-type Phase = 'start' | 'hold' | 'settle' | 'measure' | 'recover';
+type Phase = 'start' | 'hold' | 'settle' | 'measure' | 'recover' | 'climb';
 
 function createSearch({ initial, max }: ConcurrencyRange, phase: Phase, random: () => number) {
   return {
     ...{ random, max, limit: initial, phase, round: createRound(initial, 0), latency: createVariation() },
     // What a larger or smaller limit is compared with.
     ...{ base: { limit: initial, rate: 0 }, step: 0, isSmaller: false, shortestMs: Number.POSITIVE_INFINITY },
-    held: { rounds: 0, responses: 0, milliseconds: 0, wanted: 1 },
+    held: { rounds: 0, responses: 0, milliseconds: 0, wanted: 1, until: 1 },
     // A number that was given shrinks only after refusals: on a busy machine, latency varies for other reasons.
     ...{ canTrySmaller: initial < max, ceiling: max, notBefore: 0 },
   };
@@ -126,13 +126,15 @@ function createSearch({ initial, max }: ConcurrencyRange, phase: Phase, random: 
 
 function hold(search: Search, rounds: number): void {
   const most = Math.max(MAX_HOLD_ROUNDS, MIN_RESPONSES_PER_PROBE / search.limit);
-  const held = { rounds: 0, responses: 0, milliseconds: 0, wanted: Math.max(1, Math.min(most, rounds)) };
+  const wanted = Math.max(1, Math.min(most, rounds));
+  // At times of their own, so that several processes do not try at once.
+  const held = { rounds: 0, responses: 0, milliseconds: 0, wanted, until: wanted * (0.7 + 0.4 * search.random()) };
   Object.assign(search, { phase: 'hold', step: 0, held });
 }
 
 function endRound(search: Search, now: number): void {
   const { round, phase } = search;
-  const isTooShort = round.refusals === 0 && now - round.startedAt < MIN_ROUND_MS;
+  const isTooShort = round.refusals === 0 && phase !== 'recover' && now - round.startedAt < MIN_ROUND_MS;
   if (round.responses + round.refusals < round.size || isTooShort) return;
   const { responses, milliseconds, isFull } = round;
   const durationMs = Math.max(now - round.startedAt, 0.001);
@@ -142,6 +144,7 @@ function endRound(search: Search, now: number): void {
     search.shortestMs = Math.min(search.shortestMs, (milliseconds / responses) * doubt);
     if (phase === 'start') afterStart(search, responses / durationMs);
     else if (phase === 'recover') afterRecovery(search);
+    else if (phase === 'climb') climb(search);
     else if (phase === 'settle') search.phase = 'measure';
     else if (phase === 'measure') afterMeasure(search, responses / durationMs);
     else afterHold(search, durationMs, now);
@@ -150,16 +153,32 @@ function endRound(search: Search, now: number): void {
 }
 
 function afterRefusals(search: Search): void {
-  const { phase, held, limit } = search;
+  const { phase, held, limit, step } = search;
+  // Tries are rare where they find no room, and frequent where other processes give and take some.
+  const isFull = phase === 'settle' || phase === 'measure' || (phase === 'climb' && step === 1);
   search.ceiling = limit;
   search.limit = Math.max(1, Math.floor(limit * REFUSED_PART + search.random()));
-  hold(search, phase === 'settle' || phase === 'measure' ? held.wanted * 2 : held.wanted / 2);
-  search.phase = 'recover';
+  hold(search, isFull ? held.wanted * 3 : 1);
+  if (search.limit < search.ceiling) search.phase = 'recover';
 }
 
 function afterRecovery(search: Search): void {
-  search.limit += Math.ceil((search.ceiling - search.limit) / 2);
-  if (search.limit >= search.ceiling) hold(search, search.held.wanted);
+  const { held, limit, ceiling } = search;
+  held.rounds += 1;
+  if (held.rounds < REFUSED_ROUNDS) return;
+  search.limit = Math.min(ceiling, limit + Math.max(1, Math.floor(Math.sqrt(ceiling) / 2)));
+  if (search.limit === ceiling) hold(search, held.wanted);
+}
+
+// Round by round until the service refuses: a small limit gains as much as a large one, which gives more.
+function climb(search: Search): void {
+  const { limit, ceiling, max, step } = search;
+  search.phase = 'climb';
+  search.limit = Math.min(max, limit + Math.max(1, step));
+  search.step = step + 1;
+  if (search.limit < max && limit <= 1.5 * ceiling + 2) return;
+  search.ceiling = max;
+  hold(search, 1);
 }
 
 // By so many per response of a round, so that the limit trebles, later doubles, per round.
@@ -180,27 +199,25 @@ function afterStart(search: Search, rate: number): void {
 }
 
 function afterHold(search: Search, durationMs: number, now: number): void {
-  const { held, limit, round, random } = search;
+  const { held, limit, round } = search;
   held.rounds += 1;
   held.responses += round.responses;
   held.milliseconds += durationMs;
-  // At times of their own, so that several processes do not try at once.
-  if (now < search.notBefore || held.rounds < held.wanted * (0.75 + random() / 2)) return;
+  if (now < search.notBefore || held.rounds < held.until) return;
   search.base = { limit, rate: held.responses / held.milliseconds };
-  tryOther(search);
+  (search.ceiling < search.max ? climb : tryOther)(search);
 }
 
-// Smaller where requests wait: the service, or svc itself, has more in flight than it works on. Among several processes the limit that
-// grows by its root gives way to smaller ones. The more latencies vary, the larger a step has to be for one round to show what it brings.
+// Smaller where requests wait: the service, or svc itself, has more in flight than it works on. The more
+// latencies vary, the larger a step has to be for one round to show what it brings.
 function tryOther(search: Search): void {
   const { base, limit, max, canTrySmaller } = search;
-  const hasCeiling = search.ceiling < max;
   const inUse = base.rate * search.shortestMs;
-  search.isSmaller = canTrySmaller && !hasCeiling && limit > inUse + 2 * Math.sqrt(inUse) + 1;
+  search.isSmaller = canTrySmaller && limit > inUse + 2 * Math.sqrt(inUse) + 1;
   const part = Math.min(1, Math.max(MIN_STEP, search.latency.variation()));
-  const step = Math.max(1, search.step, Math.floor(hasCeiling ? Math.sqrt(limit) / 2 : limit * part));
+  const step = Math.max(1, search.step, Math.floor(limit * part));
   search.limit = search.isSmaller
-    ? Math.max(1, Math.ceil(Math.max(inUse * 1.1, limit * REFUSED_PART)))
+    ? Math.max(1, Math.ceil(Math.max(inUse * 1.1, limit * 0.75)))
     : Math.min(max, limit + step);
   if (search.limit === base.limit) hold(search, search.held.wanted);
   else search.phase = 'settle';
@@ -233,10 +250,7 @@ function createRound(size: number, startedAt: number) {
 
 // The coefficient of variation of recent values, by the difference of each to the one before: values that grow together do not vary.
 function createVariation() {
-  let mean = 0;
-  let variance = 0;
-  let last = 0;
-  let count = 0;
+  let [mean, variance, last, count] = [0, 0, 0, 0];
   return {
     add: (value: number): void => {
       if (count > 0) variance += Math.max(LATENCY_WEIGHT, 1 / count) * ((value - last) ** 2 / 2 - variance);

@@ -22,18 +22,12 @@ import { rootOf } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
 import { RawJson, writeJson } from '../../json/write-json.ts';
 import type { BatchRecord, LostLine } from '../../reports/batch/batch-statistics.ts';
-import {
-  classifyLine,
-  type LineResult,
-  messageWithIssue,
-  resultLineFacts,
-  UNSENT,
-} from '../../reports/batch/line-facts.ts';
+import { type LineResult, messageWithIssue, resultLineFacts, UNSENT } from '../../reports/batch/line-facts.ts';
 import type { BatchOptions } from '../batch-options.ts';
 import { type LineChecks, prepareLine } from '../check/prepare-line.ts';
 import type { BatchInput, LineSelection } from '../read/batch-input.ts';
 import type { IndexedResult, SentLine } from '../store/line-table.ts';
-import { type Checkpoint, formatResult, type LineIdentity } from '../store/result-line.ts';
+import { type Checkpoint, classifyLine, formatResult, type LineIdentity } from '../store/result-line.ts';
 import { canSendLine, type PriorLine, type ResultStore } from '../store/result-store.ts';
 import { priceOf, spendingOf } from './budget.ts';
 import type { Scheduler, Turn } from './scheduler.ts';
@@ -122,12 +116,12 @@ export async function runLine(slot: LineSlot, job: BatchJob): Promise<LineResult
   if (request instanceof Failure) {
     if (prior.applied !== 'no') return keepPriorOutcome(prior, identity, slot, job);
     await store.recordChanged(line.number, digest);
-    return storeUnsent(unsentResult(request, job), identity, slot, job);
+    return settle(slot, job, unsentResult(request, job), identity);
   }
   const requestContext = createRequestContext(request, job.connection);
   const guard = job.guardFor?.(line.number, request.draft, prior.applied === 'unknown');
   const known = prior.applied === 'unknown' ? await guard?.knownResponse() : undefined;
-  if (known) return storeUnsent({ ...UNSENT, ...classifyLine(0) }, identity, slot, job, known);
+  if (known) return settle(slot, job, { ...UNSENT, ...classifyLine(0) }, identity, known);
   if (isStopped || !canSendLine(prior, request.effect, job.options.canRetryUnknown))
     return keepPriorOutcome(prior, identity, slot, job, request);
   const replaced = request.ids[request.operation.replaces ?? ''];
@@ -137,24 +131,22 @@ export async function runLine(slot: LineSlot, job: BatchJob): Promise<LineResult
   return prior.applied === 'no' ? settle(slot, job, stored) : keepPriorOutcome(prior, identity, slot, job, request);
 }
 
-// The next request may start before the result of this one is written.
-async function settle(slot: LineSlot, job: BatchJob, result: LineResult, bytes?: Buffer): Promise<LineResult> {
+// Writes the result of a line with an identity; without one, an earlier result stays, or there is none. The next request may start
+// before the result of this one is written.
+async function settle(
+  slot: LineSlot,
+  job: BatchJob,
+  result: LineResult,
+  identity?: LineIdentity,
+  response?: Buffer,
+): Promise<LineResult> {
+  const bytes = identity && formatResult(identity, result, response, job.context.report.redact);
   // The failure of an earlier run does not stop this one.
   if (result.attempts > 0) slot.turn.spend(spendingOf(result.received), result.status);
   job.scheduler.addOutcome({ failure: bytes && result.failure, status: result.status });
   slot.turn.release();
   await slot.put(bytes);
   return result;
-}
-
-function storeUnsent(
-  result: LineResult,
-  identity: LineIdentity,
-  slot: LineSlot,
-  job: BatchJob,
-  response?: Buffer,
-): Promise<LineResult> {
-  return settle(slot, job, result, formatResult(identity, result, response, job.context.report.redact));
 }
 
 function unsentResult(failure: Failure, { context: { report } }: BatchJob): LineResult {
@@ -174,7 +166,7 @@ async function keepPriorOutcome(
   const kept =
     entry && entry.applied !== 'no'
       ? await keepEarlierResult(entry, slot, job)
-      : await storeUnsent(unsentResult(lostResponseFailure(sendable), job), identity, slot, job);
+      : await settle(slot, job, unsentResult(lostResponseFailure(sendable), job), identity);
   return { ...kept, isIdempotent: sendable !== undefined && canSendLine(prior, sendable.effect, false) };
 }
 
@@ -308,9 +300,8 @@ async function storeLine(
     endedAtMs: runtime.now(),
     heldBy,
   };
-  const bytes = formatResult(identity, result, sent.bytes, report.redact);
   // Without the result, whose response a connection would hold.
-  const written = settle(slot, job, result, bytes).then(() => {});
+  const written = settle(slot, job, result, identity, sent.bytes).then(() => {});
   // Stray data may have arrived while a record or a warning was written.
   if (lineStatus !== 'unknown' && sent.createDoubt)
     watch.keep({ identity, result, response: sent.bytes, written, createDoubt: sent.createDoubt });

@@ -55,13 +55,9 @@ export function createScheduler(
   signal: ExchangeSignal | undefined,
   { onOutage, onStop }: SchedulerHooks,
 ) {
-  const stopSignal = linkSignal(signal);
-  let stopReason: string | undefined;
-  const stop = (reason: string): void => {
-    stopReason ??= reason;
-    stopSignal.abort(new InterruptedError('SIGINT'));
-    onStop();
-  };
+  const stopping = createStop(signal, onStop);
+  const { stop, stopSignal } = stopping;
+  stopSignal.addEventListener('abort', () => queue.rejectAll());
   const random = (): number => (randomBytes(1)[0] ?? 0) / 255;
   const concurrency = createConcurrencyLimit(range, random);
   const outageHooks = { onOutage, onGiveUp: stop, onRecovery: () => concurrency.restart(elapsed()) };
@@ -79,7 +75,7 @@ export function createScheduler(
     if (waitMs > 0) return { heldBy: nextSendAt > notBefore ? pace.heldBy() : (outage ?? 'wait'), waitMs };
     return budget.hasRoom(inFlight) ? undefined : { heldBy: 'budget' };
   };
-  const queue = createQueue(findObstacle, lines.notify, stopSignal.signal, after);
+  const queue = createQueue(findObstacle, lines.notify, stopSignal, after);
   const onAttemptEnd = (failure: Failure | undefined, startedAt: number): void => {
     const isFull = queue.active() >= currentLimit();
     const wasProbing = availability.isProbing();
@@ -91,21 +87,39 @@ export function createScheduler(
   return {
     ...{ start: lines.start, waitForAll: lines.waitForAll },
     createTurn: (bytes = 0): Turn => {
-      const onSpent: TurnHooks['onSpent'] = (spending, status, expectedTokens) => {
+      let expectedTokens = 0;
+      const onAdmit = (): void => {
+        expectedTokens = pace.take(bytes);
+      };
+      const spend: Turn['spend'] = (spending, status) => {
         pace.correct(spending.tokens, status, expectedTokens);
         const reason = budget.add(spending, status === 'unknown');
         if (reason !== undefined) stop(reason);
       };
-      const hooks = { onAdmit: () => pace.take(bytes), onAttemptEnd, onSpent };
-      return { ...createTurn(queue, elapsed, hooks, lines.heldBy()), canRetry, canWait, toOutcome };
+      const turn = createTurn(queue, elapsed, lines.heldBy(), onAdmit, onAttemptEnd);
+      return { ...turn, spend, canRetry, canWait, toOutcome };
     },
     /** What the batch does now, for its progress: requests that may be in flight, and what holds them there. */
     describeProgress: () => progressText(queue, availability),
-    ...{ stop, stopReason: () => stopReason, currentLimit },
-    /** Aborted when the batch stops taking lines; requests in flight continue. */
-    stopSignal: stopSignal.signal,
+    ...stopping,
+    currentLimit,
     addOutcome: createStopRules(options, stop),
     skippedRetries,
+  };
+}
+
+function createStop(signal: ExchangeSignal | undefined, onStop: () => void) {
+  const { signal: stopSignal, abort } = linkSignal(signal);
+  let stopReason: string | undefined;
+  return {
+    /** Aborted when the batch stops taking lines; requests in flight continue. */
+    stopSignal,
+    stopReason: () => stopReason,
+    stop: (reason: string): void => {
+      stopReason ??= reason;
+      abort(new InterruptedError('SIGINT'));
+      onStop();
+    },
   };
 }
 
@@ -182,12 +196,12 @@ function createQueue(
       admitAll();
     });
   };
-  stopSignal.addEventListener('abort', () => {
-    for (const { reject } of waiters) reject(notSentFailure());
-    waiters.clear();
-  });
   return {
     active: () => active,
+    rejectAll: (): void => {
+      for (const { reject } of waiters) reject(notSentFailure());
+      waiters.clear();
+    },
     obstacle: () => (waiters.size > 0 ? findObstacle(active) : undefined),
     /** Calls `onAdmit` once a request may be sent, and returns what it waited for. Throws the Failure of one that is not sent. */
     enter: (onAdmit: () => void): Promise<Obstacle | undefined> =>
@@ -207,22 +221,15 @@ function createQueue(
   };
 }
 
-interface TurnHooks {
-  /** The tokens that the request, which is sent now, is expected to use. */
-  readonly onAdmit: () => number;
-  readonly onAttemptEnd: (failure: Failure | undefined, startedAt: number) => void;
-  readonly onSpent: (spending: Spending, status: LineStatus, expectedTokens: number) => void;
-}
-
 function createTurn(
   { enter, leave }: Pick<ReturnType<typeof createQueue>, 'enter' | 'leave'>,
   elapsed: Runtime['elapsed'],
-  { onAdmit, onAttemptEnd, onSpent }: TurnHooks,
   firstHold: Hold | undefined,
+  onAdmit: () => void,
+  onAttemptEnd: (failure: Failure | undefined, startedAt: number) => void,
 ) {
   let heldBy = firstHold;
   let startedAt = 0;
-  let expectedTokens = 0;
   let isHeld = false;
   const release = (): void => {
     if (isHeld) leave();
@@ -232,15 +239,12 @@ function createTurn(
     heldBy: () => heldBy,
     acquire: async (): Promise<void> => {
       release();
-      const obstacle = await enter(() => {
-        expectedTokens = onAdmit();
-      });
+      const obstacle = await enter(onAdmit);
       heldBy = obstacle?.heldBy ?? heldBy;
       isHeld = true;
       startedAt = elapsed();
     },
     report: (failure: Failure | undefined): void => onAttemptEnd(failure, startedAt),
-    spend: (spending: Spending, status: LineStatus): void => onSpent(spending, status, expectedTokens),
     release,
   };
 }

@@ -5,20 +5,19 @@ import { withFileFailure } from '../../files/file-errors.ts';
 import { type InputLine, splitLineBatches, splitLines } from '../../files/split-lines.ts';
 import { LINE_FEED } from '../../json/json-bytes.ts';
 import { createLineRanges } from '../../output/transfer-text.ts';
-import { classifyLine } from '../../reports/batch/line-facts.ts';
 import { type BatchInput, isEmptyLine } from '../read/batch-input.ts';
 import { createLineTable, type LineTable } from './line-table.ts';
 import { MAX_RESULT_BYTES, type OutputPath, readOutput, writeResultsInOrder } from './output-file.ts';
-import { type Checkpoint, digestInputLine, parseResultLine, type ResultEntry } from './result-line.ts';
+import { type Checkpoint, classifyLine, digestInputLine, parseResultLine, type ResultEntry } from './result-line.ts';
 import { requireSameInput } from './result-store.ts';
 
 type Reader = (output: OutputPath, end?: number) => AsyncGenerator<Buffer, undefined>;
 
 type OpenInput = (operation: string | undefined) => Promise<BatchInput | undefined>;
 
-interface MergedResults extends Omit<ReturnType<typeof createMerge>['merged'], 'changed' | 'removed'> {
+type MergedResults = ReturnType<typeof createMerge>['merged'] & {
   readonly writeResults: (write: (results: Uint8Array) => Promise<void>) => Promise<void>;
-}
+};
 
 /**
  * Counts the results of sharded batches in the order of their lines, and compares them with their input, if there is one. Throws

@@ -1,4 +1,3 @@
-import { Buffer } from 'node:buffer';
 import { createReadStream } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Context } from '../../context.ts';
@@ -7,7 +6,7 @@ import { unreadableInputFailure } from '../../files/read-input.ts';
 import { firstStringMember, getMember, kindOf, numberMember, rawText, rootOf } from '../../json/json-node.ts';
 import { parseJson } from '../../json/parse-json.ts';
 import type { Reporter } from '../../output/reporter.ts';
-import type { Sink } from '../../output/sink.ts';
+import { mapLines, type Sink } from '../../output/sink.ts';
 import { createFormulaGuard } from '../../results/format-rows.ts';
 import { compileJqFilter, createJqEngine, type JqFilter } from '../../results/jq-filter.ts';
 import { isTableName, openTable, parseDelimiter } from '../read/table-records.ts';
@@ -50,7 +49,8 @@ export async function prepareJoin(
   const { rowsUpTo, restOfRows, counts } = createRowJoin(table, displayPath, added);
   const isFilled = added.map(() => false);
   return (sink) => ({
-    ...mapResults(sink, async (results) => {
+    ...mapLines(sink, async (lines) => {
+      const results = lines.split('\n').slice(0, -1);
       const { text, failure } = await filter.applyToLines(results.map((result) => `${result}\n`));
       if (failure) throw failure;
       const addedCells = text.split('\n');
@@ -225,13 +225,7 @@ function splitColumns(text: string): string[] {
 
 /** A sink for results that writes them as the results of an OpenAI batch: `custom_id`, and `response` or `error`. */
 export function openAiSink(sink: Sink): Sink {
-  return mapResults(sink, async (results) => results.map((result) => `${openAiResult(result)}\n`).join(''));
-}
-
-function mapResults(sink: Sink, toText: (results: readonly string[]) => Promise<string>): Sink {
-  const write: Sink['writer']['write'] = async (chunk) =>
-    sink.writer.write(await toText(Buffer.from(chunk).toString().split('\n').slice(0, -1)));
-  return { ...sink, writer: { ...sink.writer, write } };
+  return mapLines(sink, async (lines) => lines.replace(/[^\n]+/g, (line) => openAiResult(line)));
 }
 
 function openAiResult(line: string): string {

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { hash } from 'node:crypto';
-import type { Failure } from '../../errors.ts';
+import type { AppliedState, Failure } from '../../errors.ts';
 import type { InputLine } from '../../files/split-lines.ts';
 import { BACKSLASH, CARRIAGE_RETURN, LINE_FEED, QUOTE, SPACE, TAB } from '../../json/json-bytes.ts';
 import { firstStringMember, getMember, type JsonNode, rawText } from '../../json/json-node.ts';
@@ -9,7 +9,7 @@ import { hasByteOrderMark } from '../../json/utf8.ts';
 import { writeJson } from '../../json/write-json.ts';
 import { factsFor } from '../../operations/received-facts.ts';
 import { failureFields, mapTexts } from '../../output/failure-text.ts';
-import type { LineResult } from '../../reports/batch/line-facts.ts';
+import type { LineResult, LineState } from '../../reports/batch/line-facts.ts';
 import { appliedStates, MAX_LINE_NUMBER } from './line-table.ts';
 
 /** What ties a result to its input line and its batch: the `checkpoint` of a result line. */
@@ -107,6 +107,11 @@ export function parseResultLine(bytes: Buffer) {
 function integerMember(node: JsonNode | undefined, name: string): number | undefined {
   const value = getMember(node, name);
   return value && /^\d{1,15}$/.test(rawText(value)) ? Number(rawText(value)) : undefined;
+}
+
+export function classifyLine(exitCode: number, applied: AppliedState = 'no'): LineState {
+  if (exitCode === 0) return { status: 'done', isUnresolved: false };
+  return { status: applied === 'unknown' ? 'unknown' : 'failed', isUnresolved: applied !== 'no' };
 }
 
 /** The Failure of a filter on a result line, with its line number; with its outcome too, if this command sent the line. */

@@ -6,6 +6,7 @@ import { isTableName, openTable } from '../../batch/read/table-records.ts';
 import { createLineTable, type IndexedResult, type LineTable } from '../../batch/store/line-table.ts';
 import type { OutputPath } from '../../batch/store/output-file.ts';
 import { MAX_RESULT_BYTES, readOutput, readResult, resolveOutputs } from '../../batch/store/output-file.ts';
+import { classifyLine } from '../../batch/store/result-line.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
@@ -27,7 +28,7 @@ import {
   resultText,
   truncateSample,
 } from '../../reports/batch/batch-statistics.ts';
-import { classifyLine, resultLineFacts } from '../../reports/batch/line-facts.ts';
+import { resultLineFacts } from '../../reports/batch/line-facts.ts';
 import { comparisonHtml, reportHtml } from '../../reports/batch/report-html.ts';
 import { comparisonJson, comparisonText, reportJson, reportText } from '../../reports/batch/report-text.ts';
 import { checkHtmlPath, writeReportPage } from '../../reports/report-page.ts';

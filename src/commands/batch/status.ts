@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { batchJournalFile, readBatchJournal } from '../../batch/store/batch-journal.ts';
 import { createLineTable } from '../../batch/store/line-table.ts';
 import { findOutputs, type OutputPath, readOutput } from '../../batch/store/output-file.ts';
+import { classifyLine } from '../../batch/store/result-line.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { Failure, toFailure, usageFailure } from '../../errors.ts';
@@ -10,7 +11,6 @@ import { pathExists } from '../../files/file-errors.ts';
 import { readLockHolder } from '../../files/file-lock.ts';
 import { createGarbageLimit, limitYoungGeneration } from '../../files/heap-limit.ts';
 import type { ResultOptions } from '../../output/output-format.ts';
-import { classifyLine } from '../../reports/batch/line-facts.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
 
 /** Prints how far each shard came, also of those that run. Throws Failure `safety_check` after one whose files cannot be read. */

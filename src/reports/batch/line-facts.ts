@@ -1,4 +1,4 @@
-import type { AppliedState, Failure } from '../../errors.ts';
+import type { Failure } from '../../errors.ts';
 import { firstStringMember, getMember, itemsAt, type JsonNode, numberMember } from '../../json/json-node.ts';
 import type { JsonValue } from '../../json/write-json.ts';
 import { readLineFacts } from '../../operations/received-facts.ts';
@@ -9,11 +9,6 @@ export interface LineState {
   readonly status: LineStatus;
   /** The line failed, and was or may have been applied. */
   readonly isUnresolved: boolean;
-}
-
-export function classifyLine(exitCode: number, applied: AppliedState = 'no'): LineState {
-  if (exitCode === 0) return { status: 'done', isUnresolved: false };
-  return { status: applied === 'unknown' ? 'unknown' : 'failed', isUnresolved: applied !== 'no' };
 }
 
 export interface LineResult extends LineState, Omit<ResultLineFacts, 'line' | 'response'> {

@@ -10,7 +10,7 @@ import { Failure } from '../../errors.ts';
 import { fileFailure } from '../../files/file-errors.ts';
 import { openSpool } from '../../files/file-replacement.ts';
 import { foreignFormat } from '../../files/foreign-formats.ts';
-import { openInputFile, prependChunk, readRange } from '../../files/read-input.ts';
+import { detectCompression, openInputFile, peekStart, readRange } from '../../files/read-input.ts';
 import { collectBodyStart } from '../../http/body-chunks.ts';
 import { noDeadline } from '../../http/time-limits.ts';
 
@@ -148,15 +148,8 @@ export function changedFileFailure(label: string): Failure {
 }
 
 async function* decompressIfNeeded(chunks: AsyncIterable<Uint8Array>, label: string): AsyncGenerator<Uint8Array> {
-  const rest = chunks[Symbol.asyncIterator]();
-  let start = Buffer.alloc(0);
-  while (start.length < 4) {
-    const { value, done } = await rest.next();
-    if (done) break;
-    start = Buffer.concat([start, value]);
-  }
+  const { start, chunks: text } = await peekStart(chunks, 4);
   const compression = readFormat(start, label);
-  const text = prependChunk(start, rest);
   yield* compression ? decompressChunks(text, compression, label) : text;
 }
 
@@ -211,11 +204,9 @@ const HEAD_BYTES = 1024;
 
 // The compression that the first bytes show. Throws Failure `body` for a format that holds no trajectories.
 function readFormat(start: Uint8Array, label: string): Compression | undefined {
-  const [first, second, third, fourth] = start;
-  if (first === 0x1f && second === 0x8b) return 'gzip';
-  if (first === 0x28 && second === 0xb5 && third === 0x2f && fourth === 0xfd) return 'zstd';
-  const foreign = foreignFormat(Buffer.from(start));
-  if (!foreign) return undefined;
+  const compression = detectCompression(start);
+  const foreign = compression ? undefined : foreignFormat(Buffer.from(start));
+  if (!foreign) return compression;
   const { name, hint } = foreign;
   throw new Failure('body', `${label} is ${name}`, {
     hint: name.startsWith('compressed')
