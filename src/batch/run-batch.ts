@@ -34,6 +34,7 @@ import {
   type LineSplitter,
   lineSplitter,
   openBatchInput,
+  rejectOtherInput,
   selectedLines,
 } from './read/batch-input.ts';
 import { type InputPart, openPart } from './read/input-part.ts';
@@ -157,6 +158,7 @@ async function readPlan(request: BatchRequest, context: Context) {
   });
   // Rows have no place in the bytes that another row can be found from.
   const input = ownSplit ? { ...opened, file: undefined } : opened;
+  if (input.file) await rejectOtherInput(input.label, input.file.path);
   const { label } = input;
   const parent = operation.continuesTrace && !isExact ? await readParent(given.noParent, context) : undefined;
   const checks = await createLineChecks(settings, { label, defaults, tools, parent, report: context.report }, context);
@@ -215,6 +217,7 @@ async function checkLines(
 ): Promise<void> {
   const { input, options, checks } = plan;
   const counts = { lines: 0, good: 0, bad: 0, bytes: 0 };
+  let hint: string | undefined;
   signal.addEventListener('abort', input.stop, { once: true });
   // Preparing each row without waiting would let it grow to 48 MB, which the sending after it keeps.
   limitYoungGeneration();
@@ -225,6 +228,7 @@ async function checkLines(
     counts.lines += 1;
     if (draft instanceof Failure) {
       counts.bad += 1;
+      hint ??= draft.facts.hint;
       for (const issue of draft.facts.issues ?? []) await report.error(issueText(issue));
     } else {
       counts.good += 1;
@@ -238,7 +242,7 @@ async function checkLines(
   if (lines === 0) await warnOfNoLines(plan, report);
   if (bad === 0) return;
   const message = `${bad} of ${lines} ${pluralize(lines, 'line')} ${pluralize(bad, 'is', 'are')} invalid; nothing was sent`;
-  throw new Failure('body', message);
+  throw new Failure('body', message, bad === lines ? { hint } : {});
 }
 
 // Undefined for a pipe or a device, which takes the results and cannot be resumed.

@@ -47,10 +47,11 @@ export async function createBodyCheck(operation: Operation, strictness: Strictne
     const isIncomplete = allFindings.some(({ code }) => code === 'missing');
     const other =
       draft.base && allFindings.length > 0
-        ? (findOtherOperation(draft.base, operation) ?? (isIncomplete ? otherFile(draft.base, operation) : undefined))
+        ? (findOtherOperation(draft.base, operation, strictness.origin) ??
+          (isIncomplete ? otherFile(draft.base, operation) : undefined))
         : undefined;
     if (other && !isCheckDisabled) {
-      const otherHint = strictness.origin ? undefined : other.hint;
+      const otherHint = strictness.origin === 'tool' ? undefined : other.hint;
       return { warnings: [], failure: invalidBodyFailure([other.issue], 0, otherHint) };
     }
     // A field whose input could not become part of the body is named once: it is not missing or invalid as well.
@@ -74,7 +75,13 @@ export async function createBodyCheck(operation: Operation, strictness: Strictne
     const findings = inOrder([...located, ...streamedFindings, ...unread]);
     const errors = inOrder([...draft.issues, ...findings.filter(isError)]);
     const more = errors.reduce((sum, finding) => sum + (finding.more ?? 0), 0);
-    const hint = isMissing && draft.stdinUse ? stdinMessage(draft.stdinUse, operation) : undefined;
+    const hint = !isMissing
+      ? undefined
+      : draft.stdinUse
+        ? stdinMessage(draft.stdinUse, operation)
+        : strictness.origin === 'batch' && draft.base
+          ? rowsHint(draft.base, operation)
+          : undefined;
     return {
       warnings: findings.filter((finding) => !isError(finding)),
       failure: errors.length > 0 ? invalidBodyFailure(errors, more, hint) : undefined,
@@ -105,7 +112,7 @@ export async function enforceChecks(
 }
 
 // The operation whose body was given instead: all its required fields are there, and it knows more of the fields.
-function findOtherOperation(base: JsonSource, operation: Operation) {
+function findOtherOperation(base: JsonSource, operation: Operation, origin: Strictness['origin']) {
   const members = [...membersOf(rootOf(base.doc))];
   const knownIn = ({ body }: Operation): string[] =>
     members.flatMap(({ key, value }) => (Object.hasOwn(body, key) && isOfKind(value, body[key]) ? [key] : []));
@@ -117,10 +124,11 @@ function findOtherOperation(base: JsonSource, operation: Operation) {
   });
   if (!other) return undefined;
   const [given, wanted] = [other, operation].map(({ command }) => `svc ${command.join(' ')}`);
-  const file = base.label === 'stdin' ? '' : ` -f ${shellWord(base.label)}`;
+  const isBatch = origin === 'batch';
+  const file = base.label === 'stdin' && !isBatch ? '' : ` ${isBatch ? '--batch' : '-f'} ${inputWord(base)}`;
   const message = `is a body of ${given}, not of ${wanted}`;
   const issue: StreamedFinding = { level: 'error', path: '', at: placeInSource(base), message };
-  return { issue, hint: `run: ${given}${file}` };
+  return { issue, hint: `run: ${given}${file}${isBatch ? ' -o <new file>' : ''}` };
 }
 
 // What has these members is no body, and which command reads it.
@@ -139,22 +147,37 @@ export function otherFile(base: JsonSource | undefined, { command }: Operation) 
   if (!found) return undefined;
   const message = `is ${found.kind}, not a body of svc ${command.join(' ')}`;
   const issue: StreamedFinding = { level: 'error', path: '', at: placeInSource(base), message };
-  const file = base.label === 'stdin' ? '-' : shellWord(base.label);
-  return { issue, hint: `run: svc ${found.words} ${file}${found.after}` };
+  return { issue, hint: `run: svc ${found.words} ${inputWord(base)}${found.after}` };
+}
+
+function inputWord({ label }: JsonSource): string {
+  return label === 'stdin' ? '-' : shellWord(label);
 }
 
 // The text or the messages of a body of another API, or of the row of a table.
-function foreignFieldHint(root: JsonNode, path: JsonPath, { body }: Operation, origin: Strictness['origin']): string {
-  if (path[0] !== 'messages' || origin === 'tool') return '';
-  const other = [...membersOf(root)].find(
-    ({ key, value }) => !Object.hasOwn(body, key) && ['string', 'list', 'object'].includes(kindOf(value)),
-  );
-  if (!other || !/^\w+$/.test(other.key)) return '';
-  const { key, value } = other;
-  const isText = kindOf(value) === 'string';
+function foreignField(
+  root: JsonNode,
+  { body }: Operation,
+): { readonly key: string; readonly isText: boolean } | undefined {
+  const { key = '', value } =
+    [...membersOf(root)].find(
+      ({ key, value }) => !Object.hasOwn(body, key) && ['string', 'list', 'object'].includes(kindOf(value)),
+    ) ?? {};
+  return value && /^\w+$/.test(key) ? { key, isText: kindOf(value) === 'string' } : undefined;
+}
+
+function foreignFieldHint(root: JsonNode, path: JsonPath, operation: Operation, origin: Strictness['origin']): string {
+  const { key, isText } = (path[0] === 'messages' && origin !== 'tool' && foreignField(root, operation)) || {};
+  if (key === undefined) return '';
   if (origin === 'batch' && key === 'params') return '; write "body" instead of "params"';
   if (origin === 'batch' && isText) return `; for prompts from ${key}, send the file with --rows and {{${key}}}`;
   return `; what other APIs have in ${key} is "messages":[{"role":"user","content":"<text>"}]`;
+}
+
+// The lines of a batch that are rows of prompts.
+function rowsHint(base: JsonSource, operation: Operation): string | undefined {
+  const { key, isText } = (operation.arguments?.as === 'prompt' && foreignField(rootOf(base.doc), operation)) || {};
+  return isText ? `write: svc chat --rows ${inputWord(base)} "{{${key}}}" -o <new file>` : undefined;
 }
 
 function isOfKind(node: JsonNode, shape: Shape | undefined): boolean {

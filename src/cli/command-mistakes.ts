@@ -1,5 +1,5 @@
 import type { Argument, Command } from '../command.ts';
-import { type Failure, invalidValueFailure, usageFailure } from '../errors.ts';
+import { type Failure, usageFailure } from '../errors.ts';
 import { closestMatches, joinWithOr } from '../fields/closest-match.ts';
 import { flagName } from '../fields/field.ts';
 import { type Flag, flagForms, takesValue } from '../flag.ts';
@@ -8,10 +8,10 @@ import { createArgumentRedactor, REDACTED, redactUserInfo } from '../output/reda
 import { shellWord } from '../output/shell-quote.ts';
 import { allCommands, commandsIn } from './all-commands.ts';
 import { usageTerm } from './command-tree.ts';
-import { isToolName, nouns, otherToolsHint, toolOf, verbs } from './other-tools.ts';
+import { isToolName, nouns, otherToolsHint, sameVerbs, toolOf, verbs } from './other-tools.ts';
 import { type LineToken, type PreparedCommandLine, prepareCommandLine, takesNextWord } from './prepare-command-line.ts';
 import { sharedFlags } from './shared-flags.ts';
-import { argumentForm, isNamed, synonymHint, unknownFlagHint } from './unknown-flag.ts';
+import { argumentForm, isNamed, rejectedChoice, synonymHint, unknownFlagHint } from './unknown-flag.ts';
 
 /** The failure of a line that commander rejects with this code. Never repeats the value of an unknown flag: it may be a secret. */
 export function explainMistake(code: string, line: PreparedCommandLine): Failure {
@@ -96,18 +96,27 @@ export function unknownCommand(words: readonly string[], next = '', detail = '')
   const name = ['svc', ...group].join(' ');
   const word = words.at(-1) ?? '';
   const named = siblings.filter((one) => verbs[one]?.split(' ').includes(word));
-  const near = named.length > 0 ? named : closestMatches(word, siblings);
+  const kin = group.length > 0 ? sameVerbs(word) : [];
+  const near = [
+    named,
+    closestMatches(word, siblings),
+    siblings.filter((one) => kin.some((verb) => verb === one || verbs[one]?.split(' ').includes(verb))),
+  ].find((found) => found.length > 0);
   const nested = group.length > 0 ? [] : allCommands.filter(({ words: path }) => path.length > 1);
   const [nearNested = word] = closestMatches(
     word,
     nested.flatMap(({ words: path }) => path.at(-1) ?? []),
   );
   const inGroups = nested.filter(({ words: path }) => [word, nearNested].includes(path.at(-1) ?? ''));
-  const meant = [...near.map((one) => `${name} ${one}`), ...inGroups.map((one) => `svc ${one.name}`)]
+  const meant = [...(near ?? []).map((one) => `${name} ${one}`), ...inGroups.map((one) => `svc ${one.name}`)]
     .slice(0, 3)
     .map(withArgument);
   const otherwise =
-    group.length > 0 ? `write one of: ${siblings.map((one) => `${name} ${one}`).join(', ')}` : 'run: svc --help';
+    word === 'help'
+      ? `run: ${name} --help`
+      : group.length > 0
+        ? `write one of: ${siblings.map((one) => withArgument(`${name} ${one}`)).join(', ')}`
+        : 'run: svc --help';
   return usageFailure(
     `unknown command ${JSON.stringify(words.join(' '))}${detail}`,
     knownWord(words, next) ??
@@ -130,6 +139,7 @@ function knownWord(words: readonly string[], next: string): string | undefined {
     otherToolsHint(`${all} ${next}`) ??
     (words.length > 1 ? otherToolsHint(all) : undefined) ??
     (words.length > 1 ? otherToolsHint(`${words[0]} --${words.at(-1)}`) : undefined) ??
+    sameDeed(words) ??
     (own?.startsWith(`svc ${words[0]}`) && !own.includes(', ') ? own : nounAndVerb(words, next));
   const flags = commandsIn(words.slice(0, -1)).find(({ words: path }) => path.length === words.length - 1)?.flags;
   if (both) return synonymHint(both, flags);
@@ -138,6 +148,15 @@ function knownWord(words: readonly string[], next: string): string | undefined {
   if (known) return synonymHint(known);
   const tool = words.length === 1 ? toolOf(all) : undefined;
   return tool && `svc has nothing like ${all} of ${tool}; run: svc --help`;
+}
+
+// `train view`: what the table has for another word of the same deed, unless a command of the group is meant.
+function sameDeed(words: readonly string[]): string | undefined {
+  const [group, verb] = words;
+  if (words.length !== 2 || !group || !verb) return undefined;
+  const kin = sameVerbs(verb);
+  const isOwn = commandsIn([group]).some(({ words: path }) => kin.includes(path.at(-1) ?? ''));
+  return isOwn ? undefined : kin.flatMap((one) => otherToolsHint(`${group} ${one}`) ?? [])[0];
 }
 
 // `config get`, `get profiles`, `list-jobs`, `train create-training-job`: the words name a group and, in another one, a command of it.
@@ -217,26 +236,29 @@ function missingValueFailure(form: string, { value, choices }: Flag): Failure {
   return usageFailure(`${form} needs a value`, `write: ${form} ${value}${listed}`);
 }
 
-function invalidChoice({ flags }: Command, tokens: readonly LineToken[]): Failure {
-  const {
-    form = '',
-    flag,
-    value = '',
-  } = tokens.find(({ flag, value }) => value !== undefined && flag?.choices && !flag.choices.includes(value)) ?? {};
-  const { choices = [], takes } = flag ?? {};
-  const meant = otherToolsHint(`${form}=${value}`);
-  const named = flags.find((one) => one.name === value && !takesValue(one));
-  if (named) return usageFailure(`${form} cannot be ${JSON.stringify(value)}`, `did you mean --${value}?`);
-  if (meant && choices.includes(meant))
-    return usageFailure(`${form} cannot be ${JSON.stringify(value)}`, `did you mean ${form} ${meant}?`);
-  return invalidValueFailure(form, value, `${takes === 'optional' ? `${form} or ${form}=` : ''}${joinWithOr(choices)}`);
+function invalidChoice(command: Command, tokens: readonly LineToken[]): Failure {
+  const isInvalid = ({ value, flag }: LineToken): boolean =>
+    value !== undefined && flag?.choices !== undefined && !flag.choices.includes(value);
+  const { form = '', flag, value = '' } = tokens.find(isInvalid) ?? {};
+  return rejectedChoice(
+    command,
+    form,
+    value,
+    flag?.choices ?? [],
+    flag?.takes === 'optional' ? `${form} or ${form}=` : '',
+  );
+}
+
+/** The failure of a format that the result of a command does not have. */
+export function rejectedFormat(command: Command, format: string, formats: readonly string[]): Failure {
+  return rejectedChoice(command, '--format', format, formats);
 }
 
 function missingArgument(name: string, argument: Argument, line: PreparedCommandLine): Failure {
-  return usageFailure(
-    `svc ${name} needs ${usageTerm(argument)}`,
-    correctedLineHint(line).replace(`svc ${name}`, `svc ${name} ${argumentForm(argument)}`),
-  );
+  const own = `svc ${name}`;
+  const known = line.tokens.length === 0 ? otherToolsHint(name) : undefined;
+  const form = correctedLineHint(line).replace(own, `${own} ${argumentForm(argument)}`);
+  return usageFailure(`${own} needs ${usageTerm(argument)}`, known?.startsWith(`${own} `) ? `write: ${known}` : form);
 }
 
 function conflictingFlags(tokens: readonly LineToken[]): Failure {

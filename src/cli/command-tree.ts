@@ -30,7 +30,8 @@ export async function runCommandLine(line: PreparedCommandLine, cwd: string, run
     async (read) => {
       if (!line.literal && line.tokens.some(({ form }) => form === undefined))
         (await import('./unintended-words.ts')).rejectUnintendedWord(line, cwd);
-      rejectFormat(read);
+      const rejected = rejectFormat(read);
+      if (rejected) throw (await mistakes()).rejectedFormat(read.command, rejected.format, rejected.formats);
       const [word = ''] = read.args;
       if (isUnknownSubcommand(read, word, cwd))
         throw (await mistakes()).unknownCommand(
@@ -194,19 +195,24 @@ function mergeForms(program: Program, { flags }: Command): Program {
   return program;
 }
 
-function rejectFormat({ command, readOptions }: ReadLine): void {
+// Returns a format that the result of these options does not have.
+function rejectFormat({ command, readOptions }: ReadLine) {
   const { result } = command;
   const options: Partial<RequestOptions> = readOptions();
-  if (result === undefined) return;
-  requestedFormat(requestResultKind(result, options), options);
+  if (result === undefined) return undefined;
+  const kind = requestResultKind(result, options);
+  const { format } = options;
+  const formats: readonly string[] = resultKinds[kind].formats;
+  if (format !== undefined && !formats.includes(format)) return { format, formats };
+  requestedFormat(kind, options);
   // `-o json` selects a format in other tools, and `-o temperature 0.5` sets an option.
   const { output } = options;
-  if (output === undefined) return;
+  if (output === undefined) return undefined;
   const isField = Object.hasOwn(command.operation?.body ?? {}, output);
   const flag = isField ? command.flags.find((one) => takesValue(one) && one.name === flagName(output)) : undefined;
   const isFormatName = resultKinds[result].formats.some((one) => one === output);
   const meant = isFormatName ? `format, write --format ${output}` : flag && `field, write --${flag.name} ${flag.value}`;
-  if (!meant) return;
+  if (!meant) return undefined;
   throw usageFailure(`-o ${output} would write a file of that name`, `for the ${meant}; for the file, -o ./${output}`);
 }
 

@@ -166,6 +166,9 @@ function joinedMistake(
   );
 }
 
+// Flags that take the number which other tools have after these switches of a batch, which takes no words.
+const countFlags: { readonly [name: string]: string } = { 'fail-fast': '--max-failures', 'retry-unknown': '--retries' };
+
 function findMistake(
   token: LineToken,
   [next, after = '']: readonly string[],
@@ -173,7 +176,7 @@ function findMistake(
   command?: Command,
 ): Failure | undefined {
   const { flag, form = '', value, start } = token;
-  if (!flag) return secretArgumentFailure(form);
+  if (!flag) return secretArgumentFailure(form, flags);
   if (takesNextWord(token)) {
     if (next === '--')
       return usageFailure(
@@ -194,6 +197,12 @@ function findMistake(
       `write ${form} ${flag.value}; if it is the value, write ${form}=${next}`,
     );
   }
+  const counted = value === undefined && /^\d+%?$/.test(next ?? '') ? countFlags[flag.name] : undefined;
+  if (counted)
+    return usageFailure(
+      `${form} takes no value, but the next word is ${JSON.stringify(next)}`,
+      `write ${counted} ${next} instead of ${form}, or ${form} alone`,
+    );
   if (flag.takes !== 'boolean') return undefined;
   if (value === undefined) return booleanValueFailure(form, flag, next, command);
   if (form !== `--${flag.name}`) return undefined;
@@ -215,13 +224,13 @@ function booleanValueFailure(form: string, { name }: Flag, next = '', command?: 
 }
 
 // svc has no such flag: the value would be a secret.
-function secretArgumentFailure(form: string): Failure | undefined {
+function secretArgumentFailure(form: string, flags: readonly Flag[]): Failure | undefined {
   const name = /^--(token|password|secret|api-key|credential)$/.exec(form)?.[1];
   if (name === undefined) return undefined;
   return usageFailure(
     `--${name} is not accepted: other users can see the arguments of a process`,
     name === 'password'
       ? 'run: svc auth login --password-stdin, or set SVC_USERNAME and SVC_PASSWORD'
-      : 'run: svc auth login --token-stdin, or set SVC_TOKEN',
+      : `${flags.some((one) => one.name === 'token-env') ? 'write --token-env <variable>, or ' : ''}run: svc auth login --token-stdin, or set SVC_TOKEN`,
   );
 }

@@ -1,5 +1,6 @@
 import type { Argument, Command } from '../command.ts';
 import { type Setting, settingFlagName, settings } from '../config/settings.ts';
+import { type Failure, invalidValueFailure, usageFailure } from '../errors.ts';
 import { closestMatches, joinWithOr } from '../fields/closest-match.ts';
 import type { Fields } from '../fields/field.ts';
 import { type Flag, flagForms, takesValue } from '../flag.ts';
@@ -22,6 +23,7 @@ export function unknownFlagHint(form: string, command: Command): string {
   return (
     knownFlag(long, command) ??
     argumentHint(form, command) ??
+    formatHint(form, command) ??
     settingHint(form, fields) ??
     (nested && `did you mean --set ${nested}:=<json>?`) ??
     misspelledFlag(form, long, shown) ??
@@ -87,6 +89,41 @@ function misspelledFlag(form: string, long: string, flags: readonly Flag[]): str
 function withoutCounterpart(form: string, short: string): string | undefined {
   const word = [form, short].find(toolOf);
   return word && `leave it out: svc has nothing like this flag of ${toolOf(word)}`;
+}
+
+/** The failure of a value that is none of the choices: in other letters, a word of another tool, or a flag. */
+export function rejectedChoice(
+  command: Command,
+  form: string,
+  value: string,
+  choices: readonly string[],
+  bare = '',
+): Failure {
+  const hint = choiceHint(command, form, value, choices);
+  if (hint === undefined) return invalidValueFailure(form, value, `${bare}${joinWithOr(choices)}`);
+  return usageFailure(`${form} cannot be ${JSON.stringify(value)}`, hint);
+}
+
+function choiceHint(
+  { name, flags }: Command,
+  form: string,
+  value: string,
+  choices: readonly string[],
+): string | undefined {
+  const word = value.toLowerCase();
+  const meant = [word, ...[`${name} ${form}=${word}`, `${form}=${word}`].flatMap((one) => otherToolsHint(one) ?? [])];
+  const choice = meant.find((one) => choices.includes(one));
+  if (choice) return `did you mean ${form} ${choice}?`;
+  const command = meant.find((one) => one.startsWith('svc '));
+  // --json is a format, too.
+  const isFlag = word !== 'json' && flags.some((one) => one.name === word && form !== `--${word}`);
+  return command ? synonymHint(command) : isFlag ? synonymHint(`--${word}`, flags) : undefined;
+}
+
+// `--csv`: a format, which is the value of a flag.
+function formatHint(form: string, command: Command): string | undefined {
+  const format = command.flags.find((flag) => flag.name === 'format');
+  return format && choiceHint(command, '--format', form.replace(/^-+/, ''), format.choices ?? []);
 }
 
 // The commands that have the flag, unless most have it, or it means something else in each.

@@ -58,6 +58,8 @@ export function parseBaseUrl(text: string, source: string): URL {
 
 function schemeHint(text: string): string {
   if (/^(["']).*\1$/.test(text)) return 'remove the quotes';
+  if (/\s/.test(text)) return 'remove the space or line break';
+  if (Number(/:(\d+)(?:\/|$)/.exec(text)?.[1]) > 65535) return 'a port is a number up to 65535';
   if (!HOST_WITHOUT_SCHEME.test(text) || !URL.canParse(`http://${text}`)) return EXAMPLE_HINT;
   return `did you mean ${isLoopbackUrl(new URL(`http://${text}`)) ? 'http' : 'https'}://${text}?`;
 }

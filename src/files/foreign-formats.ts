@@ -30,5 +30,18 @@ const formats: readonly (readonly [start: string, text: RegExp, name: string, hi
 export function foreignFormat(head: Buffer): { readonly name: string; readonly hint: string } | undefined {
   const [hex, text] = [head.toString('hex', 0, 8), head.toString('latin1', 0, 1024)];
   const [, , name, hint] = formats.find(([start, pattern]) => hex.startsWith(start) && pattern.test(text)) ?? [];
-  return name === undefined || hint === undefined ? undefined : { name, hint };
+  if (name !== undefined && hint !== undefined) return { name, hint };
+  return isBinary(head) ? { name: 'a binary file', hint: 'name a file of text' } : undefined;
+}
+
+// No text but that of UTF-16 and UTF-32 has both zero bytes and bytes that are not UTF-8.
+function isBinary(head: Buffer): boolean {
+  const start = head.subarray(0, 1024);
+  if (!start.includes(0) || /^(?:0000)?(?:fffe|feff)/.test(start.toString('hex', 0, 4))) return false;
+  try {
+    new TextDecoder('utf-8', { fatal: true }).decode(start, { stream: true });
+    return false;
+  } catch {
+    return true;
+  }
 }

@@ -27,8 +27,8 @@ export function resemblance(
 ): Resemblance {
   const { found = '', expected } = unexpected ?? {};
   if (expected === 'the end of the input') return found === '{' && column === 1 ? 'lines' : undefined;
-  // A word, a comment, `- ` or `---`.
-  const isText = expected === 'a digit' ? column === 2 : expected === 'a value' && column === 1 && /[\w#]/.test(found);
+  // A word, a comment, a tag, `- ` or `---`.
+  const isText = expected === 'a digit' ? column === 2 : expected === 'a value' && column === 1 && /[\w#<]/.test(found);
   return isText && line === 1 ? 'text' : undefined;
 }
 

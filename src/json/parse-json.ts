@@ -54,6 +54,8 @@ function scanLiteral(bytes: Buffer, from: number): number {
   while (isLetter(bytes[end])) end += 1;
   const word = bytes.toString('latin1', from, end);
   if (word === 'NaN' || word === 'Infinity') throw nonFiniteError(word, from);
+  if (['True', 'False', 'None'].includes(word))
+    throw new JsonError(`${word} is Python; write ${word === 'None' ? 'null' : word.toLowerCase()}`, from);
   if (end === bytes.length && word !== '' && literals.some((literal) => literal.toString().startsWith(word))) {
     throw new JsonError(UNEXPECTED_END, end);
   }

@@ -112,7 +112,7 @@ describe('the shards of a file', () => {
     expect(read.reduce((sum, bytes) => sum + bytes, 0) / (read.length * part)).toBeLessThanOrEqual(1.05);
   });
 
-  it('of a pipe, of rows and of a compressed file are every n-th line', async () => {
+  it('of a pipe and of rows are every n-th line, and a compressed file is refused', async () => {
     const { svc, path } = await shards('');
     const more = ['-m', 'm', '--shard', '2/3', '--local'];
     writeFileSync(path('rows.jsonl'), text(['{"x":1}', '{"x":2}', '{"x":3}', '{"x":4}', '{"x":5}']));
@@ -122,7 +122,7 @@ describe('the shards of a file', () => {
     expect(readFileSync(path('rows.out.journal'), 'utf8')).not.toContain('"part"');
     writeFileSync(path('in.jsonl'), Buffer.from('1f8b0800aa0a0a0a0a', 'hex'));
     const { stderr } = await svc('chat', '--batch', 'in.jsonl', '--shard', '1/2', '-n');
-    expect(stderr).toContain('this is compressed with gzip');
+    expect(stderr).toContain('in.jsonl is compressed with gzip');
   });
 
   it('of JSON in an array are rejected, in each shard', async () => {

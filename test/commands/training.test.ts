@@ -80,9 +80,9 @@ describe('what is sent', () => {
       ['runs.jsonl', 'more.jsonl', '--group-by', 'metadata.task'],
       list(grouped.join(',').replace(lines[2] ?? '', `${lines[2]},${lines[0]}`)),
     ],
-    ['nothing', ['empty.jsonl'], list('')],
+    ['nothing', ['empty.json'], list('')],
   ])('%s', async (_, args, wanted, piped) => {
-    const cwd = files({ ...contents, 'empty.jsonl': '' });
+    const cwd = files({ ...contents, 'empty.json': '[]' });
     const stdin = piped === 'gzip' ? zlib.gzipSync(group) : piped;
     const setting = { cwd, ...(stdin === undefined ? {} : { stdin }) };
     const { code, stderr, body, length } = await sendRequest([...args, '--model-id', modelId, '-q'], setting);
@@ -111,13 +111,29 @@ describe('what is sent', () => {
     expect((await sendRequest(['-f', 'config.json', 'a.json'], { cwd })).stderr).not.toContain('replace');
   });
 
-  it.each(['', '\n \n', '[]'])('no training data is an error: %j', async (text) => {
-    const result = await sendRequest(['empty.jsonl', '--model-id', modelId], { cwd: files({ 'empty.jsonl': text }) });
+  it('an array without groups is sent, with a warning', async () => {
+    const result = await sendRequest(['no.json', '--model-id', modelId], { cwd: files({ 'no.json': '[]' }) });
     expect(result.stderr).toContain(
       'warning: trajectory_groups: contains no group, so the job contains no training signal',
     );
     expect(result.code).toBe(0);
   });
+
+  it.each(['', '\n \n', '\ufeff\n'])(
+    'files without any text are no job, unless another has a group: %j',
+    async (text) => {
+      const cwd = files({ 'empty.jsonl': text, 'b.jsonl': text, 'a.jsonl': group });
+      const sent = async (...args: string[]) => sendRequest([...args, '--model-id', modelId], { cwd });
+      const { code, stderr, body } = await sent('empty.jsonl', 'b.jsonl');
+      expect([code, stderr, body]).toEqual([
+        3,
+        expect.stringContaining('the input is empty; write a group per line'),
+        '',
+      ]);
+      expect((await sent('empty.jsonl', 'a.jsonl')).code).toBe(0);
+      expect((await sent('empty.jsonl', '--no-check')).code).toBe(0);
+    },
+  );
 
   it('--curl: curl reads a long body from svc itself', async () => {
     const cwd = files({ "it's.jsonl": `${group}\n`.repeat(10_000) });

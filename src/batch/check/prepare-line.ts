@@ -13,12 +13,18 @@ import {
 } from '../../body/draft.ts';
 import { applyFlags, applyShorthands } from '../../body/flag-edits.ts';
 import type { BodyInputs } from '../../body/input-reader.ts';
-import { emptyBodyJson, isIssue, type JsonSource, placeInSource, requireObject } from '../../body/json-source.ts';
+import {
+  emptyBodyJson,
+  isIssue,
+  isYamlFile,
+  type JsonSource,
+  placeInSource,
+  requireObject,
+} from '../../body/json-source.ts';
 import type { Settings } from '../../client/resolve-settings.ts';
 import type { Context } from '../../context.ts';
 import { type Failure, type Issue, usageFailure } from '../../errors.ts';
 import { uuidV5, uuidV7 } from '../../fields/uuid.ts';
-import { foreignFormat } from '../../files/foreign-formats.ts';
 import type { InputLine } from '../../files/split-lines.ts';
 import type { FlagValue } from '../../flag.ts';
 import { applySplices } from '../../json/edit.ts';
@@ -43,7 +49,9 @@ import { parseJson } from '../../json/parse-json.ts';
 import { createPositionLookup, positionAt } from '../../json/utf8.ts';
 import { flagTarget, type Operation, type Shorthand } from '../../operations/operation.ts';
 import type { Reporter } from '../../output/reporter.ts';
+import { shellWord } from '../../output/shell-quote.ts';
 import type { TraceParent } from '../../trace/trace-context.ts';
+import { isTableName } from '../read/table-records.ts';
 import type { SentLine } from '../store/line-table.ts';
 import { type BatchWarnings, createBatchWarnings } from './batch-warnings.ts';
 
@@ -91,14 +99,20 @@ export async function prepareLine(
 ): Promise<{ readonly draft: Draft | Failure; readonly customId: string | undefined }> {
   const { label, settings, warnings: batchWarnings } = checks;
   const source = readLine(line, label);
-  if (isIssue(source)) return { draft: invalidBodyFailure([source]), customId: undefined };
+  if (isIssue(source)) {
+    const { note = '', hint } = otherKind(source, line, label, settings.operation) ?? {};
+    return { draft: invalidBodyFailure([{ ...source, message: source.message + note }], 0, hint), customId: undefined };
+  }
   const root = rootOf(source.doc);
   const id = getMember(root, 'custom_id');
   const customId = id && (kindOf(id) === 'string' || kindOf(id) === 'number') ? rawText(id) : undefined;
   const inner = id || getMember(root, 'url') ? getMember(root, 'body') : undefined;
   if (customId !== undefined) batchWarnings.addCustomId(line.number, customId);
   const body = requireObject(inner ? openEnvelope(source, inner, line, settings.operation) : source);
-  if (isIssue(body)) return { draft: invalidBodyFailure([body]), customId };
+  if (isIssue(body)) {
+    const isText = kindOf(root) === 'string' && settings.operation.arguments?.as === 'prompt';
+    return { draft: invalidBodyFailure([body], 0, isText ? textHint('-c', label) : undefined), customId };
+  }
   const hasCustomId = customId !== undefined && !inner;
   const draft = await createLineDraft(body, hasCustomId, line.number, key, checks);
   const { warnings, failure } = checks.check(draft);
@@ -222,18 +236,51 @@ function readLine(line: InputLine, label: string): JsonSource | Issue {
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
     const { column } = positionAt(bytes, error.offset);
-    const hint = number === 1 && !isRow ? firstLineHint(error, label, bytes) : '';
-    return { path: '', at: { column, ...at }, message: `invalid JSON: ${error.message}${hint}` };
+    return { path: '', at: { column, ...at }, message: `invalid JSON: ${error.message}` };
   }
 }
 
-// A first line that is invalid often means a file of another format.
-function firstLineHint({ message }: JsonError, label: string, bytes: Uint8Array): string {
-  const foreign = foreignFormat(Buffer.from(bytes.slice(0, 1024)));
-  if (foreign) return `; it is ${foreign.name}: ${foreign.hint}`;
-  if (/\.[ct]sv$/i.test(label)) return '; to send the rows of a table, use --rows';
-  if (/\.(?:txt|md)$/i.test(label)) return '; to send lines of text, use --rows with {{line}}';
-  return message === UNEXPECTED_END ? '; a line must hold a whole body, as jq -c writes it' : '';
+// A first line that is invalid often means a file of another kind: a note on it, and the next step if no line is valid.
+function otherKind({ message }: Issue, { number, bytes, isRow }: InputLine, label: string, operation: Operation) {
+  const file = label === 'stdin' ? '-' : shellWord(label);
+  if (number !== 1) return undefined;
+  if (isRow && message.startsWith('invalid JSON') && !isTableName(label) && !isYamlFile(label))
+    return { hint: `lines of text need a name in .txt: cp ${file} ${shellWord(`${label}.txt`)}` };
+  if (isRow || !bytes) return undefined;
+  const text = Buffer.from(bytes.subarray(0, 1024)).toString();
+  const isChat = operation.arguments?.as === 'prompt';
+  const rowsHint = (column: string) =>
+    isChat
+      ? `write: svc chat --rows ${file} "{{${column}}}" -o <new file>`
+      : `send the rows with --rows ${file}, and flags that name its columns, such as --set <path>={{${column}}}`;
+  if (isTableName(label))
+    return {
+      note: '; to send the rows of a table, use --rows',
+      hint: rowsHint(/([^",;|\t]+)"?\s*$/.exec(text)?.[1] ?? 'column'),
+    };
+  if (/\.txt$/i.test(label))
+    return { note: '; to send lines of text, use --rows with {{line}}', hint: rowsHint('line') };
+  if (/\r(?!$)/.test(text))
+    return {
+      note: '; its lines end in carriage returns',
+      hint: file === '-' ? `pipe it through: tr '\\r' '\\n'` : `write: tr '\\r' '\\n' < ${file} > lines.jsonl`,
+    };
+  if (isYamlFile(label))
+    return { note: '; a line must be a JSON object', hint: `convert the documents of ${label} to lines of JSON` };
+  if (message.endsWith(UNEXPECTED_END))
+    return {
+      note: '; a line must hold a whole body, as jq -c writes it',
+      hint: `write one body per line: jq -c . ${label === 'stdin' ? '' : `${file} `}> lines.jsonl`,
+    };
+  return /^\s*[[{"]/.test(text)
+    ? undefined
+    : { note: '; a line must be a JSON object', hint: isChat ? textHint('-Rc', label) : undefined };
+}
+
+// Lines of text, or of JSON strings, as bodies of a chat.
+function textHint(flags: '-Rc' | '-c', label: string): string {
+  const file = label === 'stdin' ? '' : `${shellWord(label)} `;
+  return `write bodies: jq ${flags} '{messages:[{role:"user",content:.}]}' ${file}> bodies.jsonl`;
 }
 
 function createLineSource(

@@ -1,13 +1,13 @@
 import { Buffer } from 'node:buffer';
 import { hash } from 'node:crypto';
-import { access, constants, type FileHandle, stat } from 'node:fs/promises';
+import { access, constants, type FileHandle, open, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { addAbortSignal, Readable } from 'node:stream';
 import { limitInputTime } from '../../body/input-reader.ts';
 import { Failure } from '../../errors.ts';
 import { fileFailure, withFileFailure } from '../../files/file-errors.ts';
 import { openSpool } from '../../files/file-replacement.ts';
-import { openInputFile, unreadableInputFailure } from '../../files/read-input.ts';
+import { openInputFile, readAt, unreadableInputFailure } from '../../files/read-input.ts';
 import { type InputLine, type LineStart, splitLines } from '../../files/split-lines.ts';
 import { createDeadline } from '../../http/time-limits.ts';
 import { CARRIAGE_RETURN, SPACE, TAB } from '../../json/json-bytes.ts';
@@ -16,6 +16,7 @@ import { shellWord } from '../../output/shell-quote.ts';
 import type { Runtime } from '../../runtime.ts';
 import type { BatchOptions } from '../batch-options.ts';
 import type { Shard } from './shard.ts';
+import { rejectHead } from './table-records.ts';
 
 export type BatchInput = ReturnType<typeof createInput>;
 
@@ -64,6 +65,22 @@ export async function* rejectJsonArray(
   }
   return undefined;
 }
+
+/** Throws Failure `body` for a file that begins with something else than lines of text, before anything is written. */
+export async function rejectOtherInput(label: string, path: string): Promise<void> {
+  await withFileFailure('read', label, async () => {
+    const file = await open(path);
+    try {
+      const head = await readAt(file, 0, HEAD_BYTES);
+      rejectHead(head, label);
+      for await (const _ of rejectJsonArray([head], label));
+    } finally {
+      await file.close();
+    }
+  });
+}
+
+const HEAD_BYTES = 1024;
 
 interface InputLimits {
   /** For the first bytes of a FIFO. */

@@ -7,6 +7,7 @@ import { commitOrAbandon, openReplacement } from '../../files/file-replacement.t
 import { readAt, readRange } from '../../files/read-input.ts';
 import { LINE_FEED } from '../../json/json-bytes.ts';
 import { shellWord } from '../../output/shell-quote.ts';
+import { rejectHead } from './table-records.ts';
 
 /** What an index records of each block of a file, and of its end. */
 export interface IndexRow {
@@ -59,7 +60,7 @@ export async function describeBlocks(
 
 /**
  * Writes the index of a file beside it, completely or not at all, and returns what it says. Throws Failure `local_file`, also for a
- * file that changes meanwhile, and `safety_check` for another file of that name.
+ * file that changes meanwhile, `safety_check` for another file of that name, and `body` for a file that is not text.
  */
 export async function writeIndex(path: string, label: string, onProgress: (bytes: number, size: number) => void) {
   const [indexPath, indexLabel] = [`${path}.index`, `${label}.index`];
@@ -75,6 +76,7 @@ export async function writeIndex(path: string, label: string, onProgress: (bytes
   try {
     const before = await file.stat();
     const { size } = before;
+    rejectHead(await readAt(file, 0, MIN_BLOCK_BYTES), label);
     let done = 0;
     const rows = await withFileFailure('read', label, () =>
       describeBlocks(file, size, 1, 0, undefined, (bytes) => {

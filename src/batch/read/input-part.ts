@@ -4,13 +4,12 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { Failure } from '../../errors.ts';
 import { withFileFailure } from '../../files/file-errors.ts';
-import { foreignFormat } from '../../files/foreign-formats.ts';
 import { readAt, readRange } from '../../files/read-input.ts';
 import { LINE_FEED } from '../../json/json-bytes.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { shellWord } from '../../output/shell-quote.ts';
 import type { BatchOptions } from '../batch-options.ts';
-import { type BatchInput, createInput, type LineSplitter, rejectJsonArray } from './batch-input.ts';
+import { type BatchInput, createInput, type LineSplitter } from './batch-input.ts';
 import {
   blockBytesOf,
   countLineFeeds,
@@ -55,7 +54,7 @@ export interface InputPart {
 }
 
 /**
- * The part of a shard: the one that its journal records, if there is one. Undefined for a compressed file. Throws Failure `safety_check` for an index that is not of
+ * The part of a shard: the one that its journal records, if there is one. Throws Failure `safety_check` for an index that is not of
  * the file, and for a file that is shorter than before.
  */
 export async function openPart(
@@ -63,14 +62,11 @@ export async function openPart(
   { path, split }: { readonly path: string; readonly split: LineSplitter },
   { shard, canAcceptChanges }: Pick<BatchOptions, 'shard' | 'canAcceptChanges'>,
   prior: PartRecord | undefined,
-): Promise<InputPart | undefined> {
+): Promise<InputPart> {
   // The index of an input before its changes is of no use.
   const index = prior && canAcceptChanges ? undefined : await openIndex(path, label);
   const file = await withFileFailure('read', label, () => open(path));
   try {
-    const head = await readAt(file, 0, HEAD_BYTES);
-    for await (const _ of rejectJsonArray([head], label));
-    if (foreignFormat(head)) return undefined;
     const { size: fileSize } = await file.stat();
     const size = prior?.size ?? index?.size ?? fileSize;
     if (fileSize < size) throw shorterFileFailure(label, fileSize, size, prior !== undefined);
@@ -121,8 +117,6 @@ export async function openPart(
 
 /** Called with the row of a block that changed, and of the next one. */
 type OnMismatch = (row: IndexRow, next: IndexRow) => void;
-
-const HEAD_BYTES = 512;
 
 type BlockReader = ReturnType<typeof createBlockReader>;
 

@@ -186,12 +186,13 @@ export async function* rejectOtherFormats(
 
 const MIN_HEAD_BYTES = 8;
 
-function rejectHead(head: Buffer, path: string): void {
+/** Throws Failure `body` if the first bytes of a file are not text in UTF-8 or in an encoding of one byte per character. */
+export function rejectHead(head: Buffer, path: string): void {
   const { name, hint } = foreignFormat(head) ?? {};
   if (name !== undefined) throw new Failure('body', `${path} is ${name}`, { hint });
   if (/^(?:fffe|feff)/.test(head.toString('hex', 0, 2))) throw encodingFailure(path, 'UTF-16');
   const [first, second, third, fourth] = head;
-  if (second === 0 && fourth === 0) throw encodingFailure(path, 'UTF-16LE');
+  if (second === 0 && fourth === 0 && first !== 0 && third !== 0) throw encodingFailure(path, 'UTF-16LE');
   if (first === 0 && third === 0) throw encodingFailure(path, 'UTF-16BE');
 }
 

@@ -162,13 +162,21 @@ async function checkTraining(
   return { draft: { ...draft, doc: parseJson(bytes) }, job };
 }
 
-function streamedPart({ sources, checks }: TrajectoryContent, { doc }: Draft): StreamedPart {
+const NO_GROUP = 'contains no group';
+const EMPTY_FILES = `${NO_GROUP}: the input is empty; write a group per line`;
+
+function streamedPart({ sources, checks, isBlank }: TrajectoryContent, { doc }: Draft): StreamedPart {
   const errors = checks.structureErrors();
   const findings: StreamedFinding[] = [...checks.findings()];
   const groups = getMember(rootOf(doc), 'trajectory_groups');
   const hasNoGroup = groups && kindOf(groups) === 'list' && checks.groupCount() === 0 && errors.length === 0;
-  // Services accept such a job (docs/internals/servers.md).
-  const message = 'contains no group, so the job contains no training signal';
-  if (hasNoGroup) findings.push({ level: 'warning', path: 'trajectory_groups', message });
+  // Services accept such a job (docs/internals/servers.md); of files, somebody meant it only with an array.
+  if (hasNoGroup && isBlank?.()) findings.push({ level: 'error', path: 'trajectory_groups', message: EMPTY_FILES });
+  else if (hasNoGroup)
+    findings.push({
+      level: 'warning',
+      path: 'trajectory_groups',
+      message: `${NO_GROUP}, so the job contains no training signal`,
+    });
   return { errors, findings, files: sources.map(({ label }) => label), hint: checks.hint() };
 }

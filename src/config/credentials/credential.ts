@@ -105,10 +105,11 @@ export async function readCredential(source: CredentialSource, context: SecretCo
   const authorization = authorizationOf(source, secret);
   const secrets = [secret, authorization.slice(authorization.indexOf(' ') + 1)].filter((text) => text !== '');
   const what = `the ${username === undefined ? 'token' : 'password'}`;
+  const [, variable] = /^\$\{?([A-Z_]\w*)\}?$/.exec(secret) ?? [];
   const quotes = isQuoted(secret)
     ? `${what} is in quotes: remove them if they are not part of it; `
-    : /^\$\{?[A-Z_]+\}?$/.test(secret)
-      ? `${what} is the name of a variable, which only a shell replaces with its value; `
+    : variable
+      ? `${what} is the name of a variable, which only a shell replaces with its value${username === undefined ? `; write --token-env ${variable}` : ''}; `
       : '';
   return { authorization: new Secret(authorization), secrets, quotes };
 }
@@ -174,7 +175,7 @@ export function requireCredentialSource(
   if (!source) {
     const hint = profile.credential_command
       ? `credential_command needs a user name: svc profile set ${name} --username NAME`
-      : `run: ${login}${scheme === 'bearer' ? ' (--no-token if it needs none)' : ''}, or set ${variablesOf(scheme, runtime)}`;
+      : `run: ${login}${scheme === 'bearer' ? ' (--no-token if it needs none)' : ''}, or set ${variablesOf(scheme, runtime)}${otherVariable(scheme, runtime)}`;
     throw new Failure('credentials', `no ${secrets} for ${origin} (profile "${name}")`, { hint });
   }
   const { origins = [], description } = source;
@@ -194,6 +195,13 @@ function variablesOf(scheme: AuthScheme, { credentials = [] }: EnvironmentOf): s
   return username ? `${username} and ${secret}` : secret;
 }
 
+// Keys of other tools, which one flag reads; svc does not guess which of several is meant.
+function otherVariable(scheme: AuthScheme, { env }: EnvironmentOf): string {
+  const names = Object.keys(env).filter((one) => /^(?!SVC_)[A-Z]\w*_API_(?:KEY|TOKEN)$/.test(one) && env[one]);
+  if (scheme === 'basic' || names.length === 0) return '';
+  return `, or add --token-env ${names.length === 1 ? names[0] : '<variable>'}`;
+}
+
 function environmentSource(scheme: AuthScheme, { env, credentials = [] }: EnvironmentOf): CredentialSource | undefined {
   for (const { username: userVariable, secret: variable, namedBy } of credentials.filter(
     (one) => one.scheme === scheme,
@@ -208,8 +216,10 @@ function environmentSource(scheme: AuthScheme, { env, credentials = [] }: Enviro
       return { description, correction, username, secret, readSecret: async () => secret };
     }
     const facts = { hint: namedBy ? `set ${missing}` : 'set both or none', applied: 'no' } as const;
-    if (namedBy && !/^[a-z_]\w*$/i.test(variable))
-      throw usageFailure(`${namedBy} is not a valid name of a variable`, `write a name, such as ${namedBy} API_TOKEN`);
+    if (namedBy && !/^[a-z_]\w*$/i.test(variable)) {
+      const [, name = 'API_TOKEN'] = /^[$%]\{?(?:env:)?([a-z_]\w*)[}%]?$/i.exec(variable) ?? [];
+      throw usageFailure(`${namedBy} is not a valid name of a variable`, `write a name, such as ${namedBy} ${name}`);
+    }
     if (set.length > 0) throw new Failure('credentials', `${set[0]} is set but ${missing} is not`, facts);
     if (namedBy) throw new Failure('credentials', `${namedBy} names ${missing}, which is not set`, facts);
   }

@@ -109,8 +109,9 @@ export function createBatchCounts() {
     answered: 0,
     /** Lines that failed and were, or may have been, applied. */
     unresolvedLines: 0,
-    /** Lines with an invalid body. */
+    /** Lines with an invalid body, and the next step for the first of them if the input is of another kind. */
     invalidLines: 0,
+    invalidHint: '',
     lostResults: 0,
   };
 }
@@ -155,7 +156,10 @@ export function createBatchRecord(runReport: RunReport | undefined) {
     add: (input: InputLine, result: LineResult): void => {
       addLine(input.number, result);
       if (result.isUnresolved) tally.unresolvedLines += 1;
-      if (result.failure?.code === 'body') tally.invalidLines += 1;
+      if (result.failure?.code === 'body') {
+        tally.invalidLines += 1;
+        tally.invalidHint ||= result.failure.facts.hint ?? '';
+      }
       if (result.isUnresolved && result.isIdempotent)
         tally[result.status === 'unknown' ? 'resendableLines' : 'resendableFailures'] += 1;
       if (result.status !== 'unsent' && result.attempts > 0) tally.sentLines += 1;

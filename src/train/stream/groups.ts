@@ -18,20 +18,30 @@ export interface TrajectoryContent {
   readonly rereadArray: (arrayIndex: number) => AsyncIterable<Uint8Array>;
   /** `readFirst` does not yield the group array: the order is known only when everything was read. */
   readonly isReordered: boolean;
+  /** True for files that have only white space, once everything was read. */
+  readonly isBlank?: () => boolean;
 }
 
 /** The groups in some files in order; with a path, groups of the single trajectories in them, by the value there. */
 export function filesContent(sources: readonly TextSource[], path: JsonPath | undefined): TrajectoryContent {
   const checks = createTrajectoryChecks(path);
   const ranges = createRangeLists(path && checks.assignedGroup);
+  let isBlank = true;
+  const watchText = async function* (chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    for await (const chunk of chunks) {
+      isBlank &&= /^(?:\xef\xbb\xbf)?[ \t\r\n]*$/.test(Buffer.from(chunk).toString('latin1'));
+      yield chunk;
+    }
+  };
   return {
     sources,
     checks,
     isReordered: path !== undefined,
+    isBlank: () => isBlank,
     readFirst: async function* () {
       let isFirst = true;
       for (const [index, source] of sources.entries())
-        yield* readCheckedChunks(source, 'groups', checks, (event) => {
+        yield* readCheckedChunks(source.label, watchText(source.readFirst()), 'groups', checks, (event) => {
           ranges.add(event, index);
           if (path) return [];
           if (event.kind !== 'group') return 'bytes' in event ? [event.bytes] : [];
@@ -58,7 +68,10 @@ export function bodyContent(source: TextSource): TrajectoryContent & { readonly 
     sources: [source],
     checks,
     isReordered: false,
-    readFirst: () => readCheckedChunks(source, 'body', checks, (event) => ('bytes' in event ? [event.bytes] : [])),
+    readFirst: () =>
+      readCheckedChunks(source.label, source.readFirst(), 'body', checks, (event) =>
+        'bytes' in event ? [event.bytes] : [],
+      ),
     rereadArray: async function* (arrayIndex) {
       const before = checks.bodyParts[arrayIndex];
       const after = checks.bodyParts[arrayIndex + 1];
@@ -83,12 +96,12 @@ export function bodyContent(source: TextSource): TrajectoryContent & { readonly 
 
 // Passes every event to the checks, and yields the bytes of it that are sent. A syntax error ends the source.
 async function* readCheckedChunks(
-  source: TextSource,
+  label: string,
+  chunks: AsyncIterable<Uint8Array>,
   form: TextForm,
   checks: TrajectoryChecks,
   select: (event: TrajectoryEvent) => readonly Uint8Array[],
 ): AsyncGenerator<Uint8Array> {
-  const { label } = source;
   const batcher = createChunkBatcher();
   const checkAndSelect = function* (events: Iterable<TrajectoryEvent>): Generator<Uint8Array> {
     for (const event of events) {
@@ -97,7 +110,7 @@ async function* readCheckedChunks(
     }
   };
   try {
-    for await (const events of readTrajectories(source.readFirst(), form)) yield* batcher(checkAndSelect(events));
+    for await (const events of readTrajectories(chunks, form)) yield* batcher(checkAndSelect(events));
   } catch (error) {
     if (!(error instanceof InvalidTextError)) throw error;
     checks.addReadError(error, label, form === 'body' ? '' : 'trajectory_groups');

@@ -9,6 +9,7 @@ import type { Context } from '../../context.ts';
 import { Failure } from '../../errors.ts';
 import { fileFailure } from '../../files/file-errors.ts';
 import { openSpool } from '../../files/file-replacement.ts';
+import { foreignFormat } from '../../files/foreign-formats.ts';
 import { detectCompression, openInputFile, peekStart, readRange } from '../../files/read-input.ts';
 import { collectBodyStart } from '../../http/body-chunks.ts';
 import { noDeadline } from '../../http/time-limits.ts';
@@ -80,8 +81,7 @@ async function openFile(path: string, absolutePath: string, spool: Spool, signal
   const { stream, size } = await openInputFile(absolutePath, path, signal);
   if (size === undefined) return spool.add(path, decompressIfNeeded(stream, path));
   const source = createFileSource(absolutePath, path, found);
-  const start = await collectBodyStart(stream, 4);
-  const compression = detectCompression(start);
+  const compression = readFormat(await collectBodyStart(stream, HEAD_BYTES), path);
   return compression ? spool.add(path, decompressChunks(copyChunks(source.readFirst()), compression, path)) : source;
 }
 
@@ -149,7 +149,7 @@ export function changedFileFailure(label: string): Failure {
 
 async function* decompressIfNeeded(chunks: AsyncIterable<Uint8Array>, label: string): AsyncGenerator<Uint8Array> {
   const { start, chunks: text } = await peekStart(chunks, 4);
-  const compression = detectCompression(start);
+  const compression = readFormat(start, label);
   yield* compression ? decompressChunks(text, compression, label) : text;
 }
 
@@ -199,6 +199,22 @@ function createCopies(directory: string | undefined, maxBytes: number | undefine
 }
 
 type Compression = 'gzip' | 'zstd';
+
+const HEAD_BYTES = 1024;
+
+// The compression that the first bytes show. Throws Failure `body` for a format that holds no trajectories.
+function readFormat(start: Uint8Array, label: string): Compression | undefined {
+  const compression = detectCompression(start);
+  const foreign = compression ? undefined : foreignFormat(Buffer.from(start));
+  if (!foreign) return compression;
+  const { name, hint } = foreign;
+  throw new Failure('body', `${label} is ${name}`, {
+    hint: name.startsWith('compressed')
+      ? hint
+      : 'trajectories are lines of JSON, such as {"messages_and_choices":[...],"reward":1}; see: svc help training',
+    applied: 'no',
+  });
+}
 
 async function* decompressChunks(
   chunks: AsyncIterable<Uint8Array>,
