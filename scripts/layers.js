@@ -26,6 +26,7 @@ const layers = {
   postgres: { files: ['local-service/store/postgres-store.ts'], after: ['run', 'request', 'local'] },
   words: { files: ['cli/unintended-words.ts'], after: ['run'] },
   help: { files: ['cli/docs/show-help.ts'], after: ['run'] },
+  completion: { files: ['commands/completion.ts'], after: ['run'] },
 };
 
 /** Groups the modules that the source loads by import(), so that a command loads few files. Other modules are loaded alone, after `request`. */

@@ -237,7 +237,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     argument: { name: 'shell', summary: 'Shell of the script', isRequired: true, choices: ['bash', 'zsh', 'fish'] },
     isQuiet: true,
     examples: { 'completion bash': 'Print the script for bash' },
-    load: async () => (await import('./docs/show-help.ts')).runCompletion,
+    load: async () => (await import('../commands/completion.ts')).runCompletion,
   }),
   help: command({
     summary: 'Show help for a command or topic',

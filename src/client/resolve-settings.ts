@@ -3,18 +3,13 @@ import type { CertificateFiles } from '../config/certificates.ts';
 import { readConnectOptions } from '../config/connect-options.ts';
 import { type Destination, missingBaseUrl, resolveDestination } from '../config/destination.ts';
 import type { HistoryMode, SelectedProfile, SettingSources } from '../config/select-profile.ts';
-import {
-  profileHeaders,
-  resolveDefaults,
-  resolveHistoryMode,
-  resolveSetting,
-  selectProfile,
-} from '../config/select-profile.ts';
+import { resolveDefaults, resolveHistoryMode, resolveSetting, selectProfile } from '../config/select-profile.ts';
 import {
   parseCount,
   parseDurationOrZeroMs,
   parseHeaderFlags,
   parseServerStatuses,
+  profileHeaders,
   readSettingValue,
 } from '../config/setting-kinds.ts';
 import { findSetting } from '../config/settings.ts';

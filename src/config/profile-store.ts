@@ -89,7 +89,8 @@ export async function readProfiles({ runtime, report }: ConfigContext, isOptiona
     if (!stats.isFile()) throw invalidStoreFailure(path, 'it is not a regular file');
     if (stats.size > MAX_STORE_BYTES)
       throw invalidStoreFailure(path, `it is larger than ${formatByteSize(MAX_STORE_BYTES)}`);
-    return (await openStoreFile(path, (text) => parseStore(text, path))).store;
+    const { openStoreFile } = await import('./profile-conf.ts');
+    return openStoreFile(path, (text) => parseStore(text, path)).store;
   } catch (error) {
     if (isNotFoundError(error)) return { profiles: {} };
     const failure = fileFailure('read the profiles in', path, error);
@@ -97,25 +98,6 @@ export async function readProfiles({ runtime, report }: ConfigContext, isOptiona
     await report.note(`${failure.message}; svc uses the environment alone`);
     return { profiles: {} };
   }
-}
-
-// Reads an existing file at once; setting `store` writes it.
-async function openStoreFile(path: string, parse: (text: string) => ProfileStore): Promise<{ store: ProfileStore }> {
-  const { default: Conf } = await import('conf');
-  return new Conf<ProfileStore>({
-    cwd: dirname(path),
-    configName: basename(path),
-    fileExtension: '',
-    configFileMode: FILE_MODE,
-    deserialize: parse,
-    serialize: serializeStore,
-    // A dot in the name of a profile is part of the name.
-    accessPropertiesByDotNotation: false,
-  });
-}
-
-function serializeStore(store: object): string {
-  return `${JSON.stringify(store, undefined, 2)}\n`;
 }
 
 // JSON.parse would quote the text in its errors, and the text may hold secrets.
@@ -187,10 +169,11 @@ export async function updateProfiles(
 
 // conf writes beside the store, never over it: a failed rename or a partial write must not damage the only copy.
 async function saveStore(next: ProfileStore, store: string): Promise<void> {
+  const { openStoreFile, serializeStore } = await import('./profile-conf.ts');
   await removeStaleFiles(store);
   const stagingPath = store + STAGING_SUFFIX;
   try {
-    (await openStoreFile(stagingPath, JSON.parse)).store = next;
+    openStoreFile(stagingPath, JSON.parse).store = { ...next };
     if ((await readFile(stagingPath, 'utf8')) !== serializeStore(next))
       throw new Error('only part of the file was written');
     await chmod(stagingPath, FILE_MODE);

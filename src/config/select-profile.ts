@@ -1,6 +1,5 @@
 import { invalidValueFailure, usageFailure } from '../errors.ts';
 import { type OptionValues, optionKey } from '../flag.ts';
-import type { HttpHeaders } from '../http/message.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
 import type { Runtime } from '../runtime.ts';
 import { findBaseUrl, resolveBaseUrl, type ServiceHost, serviceHosts } from './base-url.ts';
@@ -13,7 +12,6 @@ import {
   readProfiles,
 } from './profile-store.ts';
 import { type ProjectSettings, readProjectFile } from './project-file.ts';
-import { requireValidHeader } from './setting-kinds.ts';
 import { environmentSetting, findSetting, type ServiceOptions, type SettingName, settingFlagName } from './settings.ts';
 
 export interface SelectedProfile {
@@ -132,13 +130,6 @@ export function resolveHistoryMode(sources: SettingSources): HistoryMode | undef
   if (text === undefined || text === 'off' || text === 'on' || text === 'bodies') return text;
   if (text === '0' || text === '1') return text === '1' ? 'on' : 'off';
   throw invalidValueFailure(label, text, 'off, on or bodies');
-}
-
-/** The headers of a profile, which are sent to the origins that they were stored for. */
-export function profileHeaders({ name, profile }: SelectedProfile, url: URL | undefined): HttpHeaders {
-  const { headers = {}, header_origins: origins = [] } = profile;
-  if (!url || !origins.includes(url.origin)) return [];
-  return Object.entries(headers).map((header) => requireValidHeader(...header, `profile "${name}": header`));
 }
 
 /** A value, and where it was found. */

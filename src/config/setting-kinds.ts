@@ -129,7 +129,7 @@ export function parseHeaderFlags(values: readonly string[]): HttpHeaders {
 }
 
 /** A header of the user. Throws usage for one that HTTP or svc does not allow; `source` names it. */
-export function requireValidHeader(name: string, value: string, source: string): HttpHeaders[number] {
+function requireValidHeader(name: string, value: string, source: string): HttpHeaders[number] {
   // The value is not repeated: it may be a secret.
   if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name))
     throw usageFailure(`${source} needs a name and a value`, "write -H 'Name: value'");
@@ -139,4 +139,14 @@ export function requireValidHeader(name: string, value: string, source: string):
   const message = `${source} ${name} has characters that a header cannot contain`;
   if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) throw usageFailure(message, 'use only printable characters of Latin-1');
   return [name, value];
+}
+
+/** The headers of a profile, which are sent to the origins that they were stored for. */
+export function profileHeaders(
+  { name, profile }: { readonly name: string; readonly profile: Profile },
+  url: URL | undefined,
+): HttpHeaders {
+  const { headers = {}, header_origins: origins = [] } = profile;
+  if (!url || !origins.includes(url.origin)) return [];
+  return Object.entries(headers).map((header) => requireValidHeader(...header, `profile "${name}": header`));
 }

@@ -99,7 +99,7 @@ describe('the shards of a file', () => {
   });
 
   it.skipIf(noStrace())('read their part and little more, with an index', async () => {
-    const count = 200_000;
+    const count = 100_000;
     const { path, svc } = await shards(text(lines(count)));
     expect((await svc('batch', 'index', 'in.jsonl')).code).toBe(0);
     const home = path('.');

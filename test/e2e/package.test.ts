@@ -298,7 +298,7 @@ it('a printed stack trace names source files', () => {
     process.exitCode = await main({ argv: ['profile', 'list'], env, stdin, stdout, stderr, after: later, onSignal: later, now: Date.now });`;
   const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' });
   expect(status).toBe(1);
-  expect(stderr).toMatch(/must be of type string[\s\S]*\(src\/config\/directories\.ts:\d+\)/);
+  expect(stderr).toMatch(/must be of type string[\s\S]*\(src\/config\/environment\.ts:\d+\)/);
   expect(stderr).not.toContain('/dist/');
 });
 

@@ -38,7 +38,7 @@ const doors: { readonly [library: string]: string } = {
   'zod/mini': 'fields/schema-validator.ts',
   yaml: 'body/yaml-source.ts',
   'undici/lib/dispatcher/client.js': 'http/transport.ts',
-  conf: 'config/profile-store.ts',
+  conf: 'config/profile-conf.ts',
   ora: 'output/spinner.ts',
   chalk: 'output/text-style.ts',
   'jq-wasm': 'results/jq-worker.ts',

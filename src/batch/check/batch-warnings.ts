@@ -1,7 +1,7 @@
 import type { Issue } from '../../errors.ts';
 import { issueText } from '../../output/failure-text.ts';
+import type { Reporter } from '../../output/reporter.ts';
 import { formatLineRanges } from '../../output/transfer-text.ts';
-import type { LineChecks } from './prepare-line.ts';
 
 // A mistake in one line is likely in all lines, and a file has millions.
 const MAX_WARNINGS = 20;
@@ -14,7 +14,7 @@ const MAX_TRACKED_IDS = 100_000;
 export type BatchWarnings = ReturnType<typeof createBatchWarnings>;
 
 /** Limits the warnings about the lines of a batch. A line may be checked twice, and is warned about once. */
-export function createBatchWarnings(label: string, report: LineChecks['report']) {
+export function createBatchWarnings(label: string, report: Pick<Reporter, 'warn' | 'note'> | undefined) {
   const bodyWarnings = new Set<string>();
   const lineOfId = new Map<string, number>();
   const duplicateLines = new Set<number>();

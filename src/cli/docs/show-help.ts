@@ -1,4 +1,3 @@
-import type { Buffer } from 'node:buffer';
 import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { type Command, type RunCommand, runsChild } from '../../command.ts';
@@ -25,7 +24,8 @@ export const runHelp: RunCommand<HelpOptions> = async ({ args, options }, contex
   const { runtime, stdout } = context;
   if (options.skill) {
     if (args.length > 0) throw usageFailure('--skill covers all commands and takes no topic', 'run: svc help --skill');
-    return stdout.write(await readPackaged('skills/svc/SKILL.md'));
+    // From dist/, where the bundle is.
+    return stdout.write(await readFile(new URL('../skills/svc/SKILL.md', import.meta.url)));
   }
   const [name = ''] = args;
   const topic = args.length === 1 ? helpTopicNames.find((one) => one === name) : undefined;
@@ -39,14 +39,6 @@ export const runHelp: RunCommand<HelpOptions> = async ({ args, options }, contex
   if (topic) return showPage(renderHelp(helpTopics[topic](), helpColumns(runtime, stdout)), context);
   return showHelp({ words: args, isFull: true }, context);
 };
-
-export const runCompletion: RunCommand = async ({ args: [shell] }, { stdout }) =>
-  stdout.write(await readPackaged(`completions/${shell === 'zsh' ? '_svc' : `svc.${shell}`}`));
-
-// From dist/, where the bundle is.
-function readPackaged(file: string): Promise<Buffer> {
-  return readFile(new URL(`../${file}`, import.meta.url));
-}
 
 /** Prints the help that a command line requested; long help on a terminal through `PAGER`, if that is set. */
 export async function showHelp(request: HelpRequest, context: HelpContext): Promise<void> {
