@@ -188,12 +188,12 @@ const MIN_HEAD_BYTES = 8;
 
 /** Throws Failure `body` if the first bytes of a file are not text in UTF-8 or in an encoding of one byte per character. */
 export function rejectHead(head: Buffer, path: string): void {
-  const { name, hint } = foreignFormat(head) ?? {};
-  if (name !== undefined) throw new Failure('body', `${path} is ${name}`, { hint });
   if (/^(?:fffe|feff)/.test(head.toString('hex', 0, 2))) throw encodingFailure(path, 'UTF-16');
   const [first, second, third, fourth] = head;
-  if (second === 0 && fourth === 0 && first !== 0 && third !== 0) throw encodingFailure(path, 'UTF-16LE');
-  if (first === 0 && third === 0) throw encodingFailure(path, 'UTF-16BE');
+  if (first && second === 0 && third && fourth === 0) throw encodingFailure(path, 'UTF-16LE');
+  if (first === 0 && second && third === 0 && fourth) throw encodingFailure(path, 'UTF-16BE');
+  const { name, hint } = foreignFormat(head) ?? {};
+  if (name !== undefined) throw new Failure('body', `${path} is ${name}`, { hint });
 }
 
 /** The text of a file. Throws Failure `body` for another encoding than UTF-8. */
