@@ -3,14 +3,14 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createLineTable, type LineTable } from '../../src/batch/store/line-table.ts';
 import { openOutput, readOutput, sortOutput } from '../../src/batch/store/output-file.ts';
-import { formatResult, type LineIdentity, parseResultLine } from '../../src/batch/store/result-line.ts';
+import { formatResult, type LineKey, parseResultLine } from '../../src/batch/store/result-line.ts';
 import { Failure } from '../../src/errors.ts';
 import { UNSENT } from '../../src/reports/batch/line-facts.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
 const run = '01a1fd65-c7c7-7d58-a39c-000000000000';
 const digestOf = (line: number): string => `${line}`.padStart(16, '0');
-const identity = (line: number, more: Partial<LineIdentity> = {}): LineIdentity => ({
+const lineKey = (line: number, more: Partial<LineKey> = {}): LineKey => ({
   line,
   id: `"a\\"${line}"`,
   checkpoint: { input: digestOf(line), run, operation: '/v1/x', shard: '1/1' },
@@ -18,16 +18,16 @@ const identity = (line: number, more: Partial<LineIdentity> = {}): LineIdentity 
   ...more,
 });
 const result = { ...UNSENT, attempts: 2, milliseconds: 2 };
-const success = (line: number, more: Partial<LineIdentity> = {}, response = '{"n":12345678901234567890,"x":1.0}') =>
-  formatResult(identity(line, more), { ...result, httpStatus: 200 }, Buffer.from(response));
+const success = (line: number, more: Partial<LineKey> = {}, response = '{"n":12345678901234567890,"x":1.0}') =>
+  formatResult(lineKey(line, more), { ...result, httpStatus: 200 }, Buffer.from(response));
 const failure = (
   line: number,
   applied: 'no' | 'yes' | 'unknown',
   code: 'refused' | 'unknown' | 'invalid_response' = 'refused',
-  more: Partial<LineIdentity> = {},
+  more: Partial<LineKey> = {},
 ): Buffer =>
   formatResult(
-    identity(line, more),
+    lineKey(line, more),
     { ...result, failure: new Failure(code, 'no', { status: 400, applied }) },
     Buffer.from('{"error":"x"}'),
   );
@@ -48,7 +48,7 @@ describe('a result line', () => {
 
   it('keeps a response that is not JSON as text', () => {
     const failed = new Failure('invalid_response', 'not JSON', { applied: 'yes' });
-    const broken = formatResult(identity(1), { ...result, failure: failed }, Buffer.from('<html>\n"'));
+    const broken = formatResult(lineKey(1), { ...result, failure: failed }, Buffer.from('<html>\n"'));
     expect(JSON.parse(broken.toString())).toMatchObject({ response: '<html>\n"', exit_code: 11, applied: 'yes' });
   });
 
@@ -141,7 +141,7 @@ describe('an output', () => {
 
   it('has the result of the input that was sent last, whatever their order', async () => {
     const output = newOutput();
-    const changed = { checkpoint: { ...identity(1).checkpoint, input: digestOf(99) } };
+    const changed = { checkpoint: { ...lineKey(1).checkpoint, input: digestOf(99) } };
     for (const order of [
       [success(1), failure(1, 'no', 'refused', changed)],
       [failure(1, 'no', 'refused', changed), success(1)],

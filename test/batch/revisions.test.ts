@@ -31,14 +31,14 @@ it.each([
     onStrayData = settle;
   });
   const watch = revisions.watch(strayData);
-  const identity = { line: 1, checkpoint: { input: 'd', ...batch }, revision: 0 };
+  const lineKey = { line: 1, checkpoint: { input: 'd', ...batch }, revision: 0 };
   for (const step of steps)
     if (step === 'stray') {
       onStrayData();
       await strayData;
     } else
       watch.keep({
-        identity,
+        lineKey,
         result: { ...UNSENT, status: 'done', attempts: 1, milliseconds: 1 },
         response: Buffer.from('{"id":"i"}'),
         written: Promise.resolve(),

@@ -3,7 +3,7 @@ import type { Failure } from '../../errors.ts';
 import type { BatchRecord } from '../../reports/batch/batch-statistics.ts';
 import type { LineResult } from '../../reports/batch/line-facts.ts';
 import type { BatchWarnings } from '../check/batch-warnings.ts';
-import { formatResult, type LineIdentity } from '../store/result-line.ts';
+import { formatResult, type LineKey } from '../store/result-line.ts';
 import type { ResultStore } from '../store/result-store.ts';
 import type { Scheduler } from './scheduler.ts';
 
@@ -14,7 +14,7 @@ export interface StrayDataWatch {
 
 /** The result of a line that stray data on its connection takes back: its response may be for another request. */
 export interface StoredLine {
-  readonly identity: LineIdentity;
+  readonly lineKey: LineKey;
   readonly result: LineResult;
   readonly response: Buffer | undefined;
   readonly written: Promise<void>;
@@ -32,13 +32,13 @@ export function createRevisions(
 ) {
   const pending: Promise<void>[] = [];
   let isFinished = false;
-  const revise = ({ identity, result, response, written, createDoubt }: StoredLine): void => {
-    const { line, revision } = identity;
+  const revise = ({ lineKey, result, response, written, createDoubt }: StoredLine): void => {
+    const { line, revision } = lineKey;
     const failure = createDoubt();
     record.revise(line, failure, result);
     addOutcome({ failure, status: 'unknown' }, true);
     const warned = warnings.addResponseWarnings(line, [failure.facts.summary ?? failure.message]);
-    const bytes = formatResult({ ...identity, revision: revision + 1 }, { ...result, failure }, response, redact);
+    const bytes = formatResult({ ...lineKey, revision: revision + 1 }, { ...result, failure }, response, redact);
     const revised = written.then(() => store.revise(bytes));
     pending.push(Promise.all([revised, warned]).then(() => {}, onError));
   };

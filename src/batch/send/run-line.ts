@@ -27,7 +27,7 @@ import type { BatchOptions } from '../batch-options.ts';
 import { type LineChecks, prepareLine } from '../check/prepare-line.ts';
 import type { BatchInput, LineSelection } from '../read/batch-input.ts';
 import type { IndexedResult, SentLine } from '../store/line-table.ts';
-import { type Checkpoint, classifyLine, formatResult, type LineIdentity } from '../store/result-line.ts';
+import { type Checkpoint, classifyLine, formatResult, type LineKey } from '../store/result-line.ts';
 import { canSendLine, type PriorLine, type ResultStore } from '../store/result-store.ts';
 import { priceOf, spendingOf } from './budget.ts';
 import type { StrayDataWatch } from './revisions.ts';
@@ -93,7 +93,7 @@ export async function runLine(slot: LineSlot, job: BatchJob): Promise<LineResult
   const { draft, customId } = await prepareLine(line, key, checks);
   const request = draft instanceof Failure ? draft : prepareRequest(checks.settings, draft);
   const [requestId] = request instanceof Failure ? [] : Object.values(request.ids);
-  const identity: LineIdentity = {
+  const lineKey: LineKey = {
     line: line.number,
     checkpoint,
     id: customId ?? (requestId === undefined ? undefined : writeJson(requestId)),
@@ -101,33 +101,33 @@ export async function runLine(slot: LineSlot, job: BatchJob): Promise<LineResult
     revision: entry?.revision ? entry.revision + 1 : 0,
   };
   if (request instanceof Failure) {
-    if (prior.applied !== 'no') return keepPriorOutcome(prior, identity, slot, job);
+    if (prior.applied !== 'no') return keepPriorOutcome(prior, lineKey, slot, job);
     await store.recordChanged(line.number, digest);
-    return settle(slot, job, unsentResult(request, job), identity);
+    return settle(slot, job, unsentResult(request, job), lineKey);
   }
   const requestContext = createRequestContext(request, job.connection);
   const guard = job.guardFor?.(line.number, request.draft, prior.applied === 'unknown');
   const known = prior.applied === 'unknown' ? await guard?.knownResponse() : undefined;
-  if (known) return settle(slot, job, { ...UNSENT, ...classifyLine(0) }, identity, known);
+  if (known) return settle(slot, job, { ...UNSENT, ...classifyLine(0) }, lineKey, known);
   if (isStopped || !canSendLine(prior, request.effect, job.options.canRetryUnknown))
-    return keepPriorOutcome(prior, identity, slot, job, request);
+    return keepPriorOutcome(prior, lineKey, slot, job, request);
   const replaced = request.ids[request.operation.replaces ?? ''];
   const sent = await job.runInSequence(replaced, () => sendLine(requestContext, key, guard, prior, slot, job));
-  const stored = await storeLine(sent, requestContext, identity, prior, slot, job);
+  const stored = await storeLine(sent, requestContext, lineKey, prior, slot, job);
   if (stored.status !== 'unsent') return stored;
-  return prior.applied === 'no' ? settle(slot, job, stored) : keepPriorOutcome(prior, identity, slot, job, request);
+  return prior.applied === 'no' ? settle(slot, job, stored) : keepPriorOutcome(prior, lineKey, slot, job, request);
 }
 
-// Writes the result of a line with an identity; without one, an earlier result stays, or there is none. The next request may start
+// Writes the result of a line with a key; without one, an earlier result stays, or there is none. The next request may start
 // before the result of this one is written.
 async function settle(
   slot: LineSlot,
   job: BatchJob,
   result: LineResult,
-  identity?: LineIdentity,
+  lineKey?: LineKey,
   response?: Buffer,
 ): Promise<LineResult> {
-  const bytes = identity && formatResult(identity, result, response, job.context.report.redact);
+  const bytes = lineKey && formatResult(lineKey, result, response, job.context.report.redact);
   // The failure of an earlier run does not stop this one.
   if (result.attempts > 0) slot.turn.spend(spendingOf(result.received), result.status);
   job.scheduler.addOutcome({ failure: bytes && result.failure, status: result.status });
@@ -144,7 +144,7 @@ function unsentResult(failure: Failure, { context: { report } }: BatchJob): Line
 // What earlier runs know about a line that they may have sent, in place of a result of this run.
 async function keepPriorOutcome(
   prior: PriorLine,
-  identity: LineIdentity,
+  lineKey: LineKey,
   slot: LineSlot,
   job: BatchJob,
   sendable?: PreparedRequest,
@@ -153,7 +153,7 @@ async function keepPriorOutcome(
   const kept =
     entry && entry.applied !== 'no'
       ? await keepEarlierResult(entry, slot, job)
-      : await settle(slot, job, unsentResult(lostResponseFailure(sendable), job), identity);
+      : await settle(slot, job, unsentResult(lostResponseFailure(sendable), job), lineKey);
   return { ...kept, isIdempotent: sendable !== undefined && canSendLine(prior, sendable.effect, false) };
 }
 
@@ -176,7 +176,8 @@ function lostResponseFailure(request?: PreparedRequest): Failure {
   return failure.with({ hint: `${failure.facts.hint}; --retry-unknown sends it` });
 }
 
-interface SentLineResult extends SentRequest {
+/** What was sent for a line, and what came back. */
+interface LineAttempt extends SentRequest {
   readonly watch: StrayDataWatch;
   /** The failure of a response that may be for another request; undefined for one with the id of this request. */
   readonly createDoubt: (() => Failure) | undefined;
@@ -191,7 +192,7 @@ async function sendLine(
   prior: PriorLine,
   { line: { number: line }, turn, memory, progress }: LineSlot,
   { store, scheduler, watch, signal, context }: BatchJob,
-): Promise<SentLineResult> {
+): Promise<LineAttempt> {
   const { runtime, report } = context;
   let journalError: unknown;
   const record = async (): Promise<void> => {
@@ -245,9 +246,9 @@ async function sendLine(
 
 // Stores the result of a line that was sent. One that a signal stopped before it was applied is not stored.
 async function storeLine(
-  sent: SentLineResult,
+  sent: LineAttempt,
   request: RequestContext,
-  identity: LineIdentity,
+  lineKey: LineKey,
   prior: PriorLine,
   slot: LineSlot,
   job: BatchJob,
@@ -267,7 +268,7 @@ async function storeLine(
   const isWithdrawn = isInterrupted || (failure && !isUnresolved);
   // Before its result is stored, so that a record after such a result is always of a later attempt.
   if (isWithdrawn && progress.isRecorded && prior.sentAtMs === undefined)
-    await job.store.recordWithdrawn(line.number, identity.checkpoint.input);
+    await job.store.recordWithdrawn(line.number, lineKey.checkpoint.input);
   if (isInterrupted) return { ...UNSENT, attempts };
   const shownWarnings = doubt ? [doubt.facts.summary ?? doubt.message] : failure ? [] : warnings;
   await job.checks.warnings.addResponseWarnings(line.number, shownWarnings);
@@ -288,22 +289,22 @@ async function storeLine(
     heldBy,
   };
   // Without the result, whose response a connection would hold.
-  const written = settle(slot, job, result, identity, sent.bytes).then(() => {});
+  const written = settle(slot, job, result, lineKey, sent.bytes).then(() => {});
   // Stray data may have arrived while a record or a warning was written.
   if (lineStatus !== 'unknown' && sent.createDoubt)
-    watch.keep({ identity, result, response: sent.bytes, written, createDoubt: sent.createDoubt });
+    watch.keep({ lineKey, result, response: sent.bytes, written, createDoubt: sent.createDoubt });
   await written;
   return result;
 }
 
 /** The facts of a response; its cost is that of the prices where the service reports none. */
-function withPrice({ facts }: SentLineResult, prices: BatchJob['options']['prices']): SentLineResult['facts'] {
+function withPrice({ facts }: LineAttempt, prices: BatchJob['options']['prices']): LineAttempt['facts'] {
   const cost = facts.cost === undefined ? priceOf(facts, prices) : undefined;
   return cost === undefined ? facts : { ...facts, cost: new RawJson(String(cost)) };
 }
 
 function failureOf(
-  { failure, warnings, status }: SentLineResult,
+  { failure, warnings, status }: LineAttempt,
   expectations: readonly ExpectationResult[],
   request: RequestContext,
   priorApplied: AppliedState,

@@ -7,7 +7,7 @@ export interface IndexedResult {
   readonly length: number;
   readonly exitCode: number;
   readonly applied: AppliedState;
-  /** See LineIdentity; the table keeps up to 63. */
+  /** See LineKey; the table keeps up to 63. */
   readonly revision: number;
   readonly digest: string;
 }

@@ -24,7 +24,7 @@ export interface Checkpoint {
 }
 
 /** What names a line in its result. */
-export interface LineIdentity {
+export interface LineKey {
   readonly line: number;
   readonly checkpoint: Checkpoint;
   /** The `custom_id` of the line, or the id in its body, as JSON. */
@@ -43,7 +43,7 @@ const MAX_STORED_ERROR_CHARS = 8 * 1024;
 
 /** The result line. The response keeps every digit, on one line; one that is not JSON is kept as text. */
 export function formatResult(
-  { line, checkpoint, id = 'null', revision }: LineIdentity,
+  { line, checkpoint, id = 'null', revision }: LineKey,
   { failure, httpStatus, received, expectations, warnings, attempts, milliseconds, endedAtMs, heldBy }: LineResult,
   response: Buffer | undefined,
   redact: (text: string) => string = String,
