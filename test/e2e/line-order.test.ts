@@ -79,7 +79,8 @@ describe.skipIf(noStrace() !== undefined)('a record that is not durable', () => 
     const call = { name: 'fdatasync', count, paths: [join(cwd, 'out.jsonl.journal')] };
     const args = [...kind.command, '--batch', 'in.jsonl', '-o', 'out.jsonl'];
     const env = { ...credentials, SVC_BASE_URL: url };
-    const { code, stderr } = await runWithFault(call, 'error=EIO', args, cwd, env);
+    // Late, so that a request which does not wait for its record arrives.
+    const { code, stderr } = await runWithFault(call, 'error=EIO:delay_enter=300000', args, cwd, env);
     expect(code, stderr).toBe(12);
     expect(counts.size).toBe(requests);
     expect(readFileSync(join(cwd, 'out.jsonl'), 'utf8')).toBe('');
