@@ -245,7 +245,9 @@ function otherKind({ message }: Issue, { number, bytes, isRow }: InputLine, labe
   const file = label === 'stdin' ? '-' : shellWord(label);
   if (number !== 1) return undefined;
   if (isRow && message.startsWith('invalid JSON') && !isTableName(label) && !isYamlFile(label))
-    return { hint: `lines of text need a name in .txt: cp ${file} ${shellWord(`${label}.txt`)}` };
+    return {
+      hint: `lines of text need a name in .txt: ${file === '-' ? 'cat > lines.txt' : `cp ${file} ${shellWord(`${label}.txt`)}`}`,
+    };
   if (isRow || !bytes) return undefined;
   const text = Buffer.from(bytes.subarray(0, 1024)).toString();
   const isChat = operation.arguments?.as === 'prompt';
