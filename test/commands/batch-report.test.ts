@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { formatBatchSummary, lostResultsFailure } from '../../src/batch/batch-summary.ts';
 import { Failure } from '../../src/errors.ts';
+import { createBatchReport } from '../../src/reports/batch/batch-report.ts';
 import {
   addResult,
   createBatchCounts,
-  createBatchReport,
   createBatchStatistics,
   sortedCauses,
 } from '../../src/reports/batch/batch-statistics.ts';

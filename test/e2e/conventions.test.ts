@@ -194,16 +194,7 @@ describe('the 20 conventions', () => {
   });
 
   it('17. times are ISO 8601, in UTC', async () => {
-    const { stdout } = await runBuilt([
-      'call',
-      'start',
-      '--local',
-      '--project-id',
-      'a/b',
-      '--op-name',
-      'x',
-      '--dry-run',
-    ]);
+    const { stdout } = await runBuilt('call start --local --project-id a/b --op-name x --dry-run'.split(' '));
     expect(JSON.parse(stdout).start.started_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/);
   });
 

@@ -15,8 +15,8 @@ import { hasByteOrderMark } from '../../json/utf8.ts';
 import { shellWord } from '../../output/shell-quote.ts';
 import type { Runtime } from '../../runtime.ts';
 import type { BatchOptions } from '../batch-options.ts';
+import { rejectHead } from './input-encoding.ts';
 import type { Shard } from './shard.ts';
-import { rejectHead } from './table-records.ts';
 
 export type BatchInput = ReturnType<typeof createInput>;
 

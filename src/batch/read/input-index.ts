@@ -7,7 +7,7 @@ import { commitOrAbandon, openReplacement } from '../../files/file-replacement.t
 import { readAt, readRange } from '../../files/read-input.ts';
 import { LINE_FEED } from '../../json/json-bytes.ts';
 import { shellWord } from '../../output/shell-quote.ts';
-import { rejectHead } from './table-records.ts';
+import { rejectHead } from './input-encoding.ts';
 
 /** What an index records of each block of a file, and of its end. */
 export interface IndexRow {

@@ -28,7 +28,8 @@ import { pluralize } from '../../json/pluralize.ts';
 import { flagTarget, type Operation } from '../../operations/operation.ts';
 import type { BatchFlagOptions } from '../batch-flags.ts';
 import { emptyInputFailure, isEmptyLine, type LineSplitter, rejectJsonArray } from './batch-input.ts';
-import { checkUtf8, isTableName, openTable, parseDelimiter, rejectOtherFormats } from './table-records.ts';
+import { checkUtf8, rejectOtherFormats } from './input-encoding.ts';
+import { isTableName, openTable, parseDelimiter } from './table-records.ts';
 
 export type RowOptions = Pick<BatchFlagOptions, 'rows' | 'prompt' | 'idColumn' | 'delimiter'> & ExpectationOptions;
 

@@ -20,14 +20,14 @@ import { getMember, rootOf } from '../../json/json-node.ts';
 import { parseJson, tryParseJson } from '../../json/parse-json.ts';
 import { promptText } from '../../operations/chat-text.ts';
 import type { ResultOptions } from '../../output/output-format.ts';
-import type { BatchReport, Comparison } from '../../reports/batch/batch-statistics.ts';
+import type { BatchReport, Comparison } from '../../reports/batch/batch-report.ts';
 import {
   addToReport,
   createBatchReport,
   createComparison,
   resultText,
   truncateSample,
-} from '../../reports/batch/batch-statistics.ts';
+} from '../../reports/batch/batch-report.ts';
 import { resultLineFacts } from '../../reports/batch/line-facts.ts';
 import { comparisonHtml, reportHtml } from '../../reports/batch/report-html.ts';
 import { comparisonJson, comparisonText, reportJson, reportText } from '../../reports/batch/report-text.ts';

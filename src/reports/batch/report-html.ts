@@ -3,7 +3,8 @@ import { factLines } from '../../operations/received-facts.ts';
 import { formatCount, formatLineRanges, formatMilliseconds, formatNumber } from '../../output/transfer-text.ts';
 import { chartFigure, logAxis, valueAxis } from '../charts.ts';
 import { figureList, type Markup, reportPage, reportSection, tableOf } from '../report-page.ts';
-import { type BatchReport, type Comparison, lineChanges, sliceTime, sortedCauses } from './batch-statistics.ts';
+import { type BatchReport, type Comparison, lineChanges } from './batch-report.ts';
+import { sliceTime, sortedCauses } from './batch-statistics.ts';
 import {
   barEdges,
   changeLines,

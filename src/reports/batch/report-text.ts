@@ -10,14 +10,8 @@ import {
 } from '../../output/transfer-text.ts';
 import { alignColumns } from '../../results/format-rows.ts';
 import { type Distribution, evenEdges, logEdges, plotBars } from '../distribution.ts';
-import {
-  type BatchReport,
-  type BatchStatistics,
-  type Comparison,
-  lineChanges,
-  sliceTime,
-  sortedCauses,
-} from './batch-statistics.ts';
+import { type BatchReport, type Comparison, lineChanges } from './batch-report.ts';
+import { type BatchStatistics, sliceTime, sortedCauses } from './batch-statistics.ts';
 import { holds } from './line-facts.ts';
 
 const MAX_SHOWN_CAUSES = 5;
