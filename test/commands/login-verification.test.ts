@@ -11,6 +11,7 @@ async function login(
   args: readonly string[] = [],
   url = 'https://svc.test',
   body = status === 200 ? '{"paths":[]}' : '{"detail":"no"}',
+  env: Readonly<Record<string, string>> = {},
 ) {
   const cwd = temporaryDirectory();
   const respond: Send = async () => ({
@@ -23,7 +24,7 @@ async function login(
   });
   const { send, recorded } = recording(respond);
   const words = ['auth', 'login', '--base-url', url, '--username', 'ada', '--password-stdin', ...args];
-  const result: Result = await svc(words, { cwd, stdin: 'pw-1\n', send });
+  const result: Result = await svc(words, { cwd, stdin: 'pw-1\n', send, env });
   return { ...result, recorded, isStored: existsSync(join(cwd, 'config', 'config.json')) };
 }
 
@@ -37,6 +38,14 @@ describe('svc auth login verifies a password', () => {
     expect(recorded[0]?.url).toBe('https://svc.test/feedback/payload_schema');
     expect(JSON.parse(String(recorded[0]?.body))).toMatchObject({ project_id: 'team/app', sample_limit: 1 });
     expect(stderr).not.toContain('pw-1');
+  });
+
+  it('of the profile, whatever the environment has for other requests', async () => {
+    const env = { SVC_USERNAME: 'eve', SVC_PASSWORD: 'pw-2', SVC_TOKEN: 'tok-2', SVC_BASE_URL: 'https://other.test' };
+    const { code, recorded } = await login(200, project, 'https://svc.test', undefined, env);
+    expect({ code, requests: recorded.length }).toEqual({ code: 0, requests: 1 });
+    expect(recorded[0]?.url).toBe('https://svc.test/feedback/payload_schema');
+    expect(recorded[0]?.headers).toContainEqual(['Authorization', `Basic ${btoa('ada:pw-1')}`]);
   });
 
   it.each([401, 403])('and stores nothing that the service rejects with %d', async (status) => {
