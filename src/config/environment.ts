@@ -5,6 +5,7 @@ import {
   findSetting,
   type Setting,
   type SettingName,
+  type SettingNameOf,
   settingFlagName,
   settings,
 } from './settings.ts';
@@ -26,9 +27,9 @@ function ownDirectory(own: SettingName, parent: SettingName, fallback: string, {
 
 interface CredentialSetting {
   readonly scheme: EnvironmentCredential['scheme'];
-  readonly username?: SettingName;
+  readonly username?: SettingNameOf<'username'>;
   /** The setting whose variable holds the secret, or, of kind `variable`, whose value names it. */
-  readonly secret: SettingName;
+  readonly secret: SettingNameOf<'secret' | 'variable'>;
 }
 
 /** The credentials of the environment, in order of precedence. To add one, add a line here, and its setting. */

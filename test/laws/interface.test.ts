@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Field, Fields, Shape } from '../../src/fields/field.ts';
+import type { AcceptedFields, Field, Fields, Shape } from '../../src/fields/field.ts';
 import { writeJson } from '../../src/json/write-json.ts';
 import { allOperations } from '../../src/operations/all-operations.ts';
 import * as table from './interface-table.ts';
@@ -33,6 +33,32 @@ describe('the definitions agree with the table typed from the interface', () => 
     ]);
   });
 });
+
+// What a field says about others: a name that is not one of its siblings is advice that nobody can follow.
+it.each(allOperations)('$path: every sibling that a field names exists', ({ body, accepted = {} }) => {
+  const unknown = [...unknownSiblings(body, accepted, 'body')];
+  expect(unknown, 'correct these names, or add the fields beside the one that names them').toEqual([]);
+});
+
+function* unknownSiblings(fields: Fields, accepted: AcceptedFields, path: string): Generator<string> {
+  const names = new Set([...Object.keys(fields), ...Object.keys(accepted)]);
+  const advised = Object.entries(fields).map(([name, field]) => [name, field, field.advice ?? {}] as const);
+  const others = Object.entries(accepted).map(([name, advice]) => [name, undefined, advice] as const);
+  for (const [name, field, advice] of [...advised, ...others]) {
+    const { needs, wants, after, conflicts = [], atMost = [] } = advice;
+    const { deprecated, excludes, fillUnless } = field ?? {};
+    const named = [deprecated, excludes, fillUnless, needs, wants?.member, after, ...conflicts, ...atMost];
+    for (const other of named)
+      if (other !== undefined && (other === name || !names.has(other))) yield `${path}.${name} names ${other}`;
+    if (field) yield* unknownInside(field, `${path}.${name}`);
+  }
+}
+
+function* unknownInside(shape: Shape, path: string): Generator<string> {
+  if (shape.type === 'object' && shape.fields) yield* unknownSiblings(shape.fields, shape.accepted ?? {}, path);
+  if (shape.type === 'list') yield* unknownInside(shape.of, `${path}[]`);
+  if (shape.type === 'either') for (const one of shape.of) yield* unknownInside(one, path);
+}
 
 function rows(text: string): string[] {
   return text.trim().split('\n').sort();
