@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { runBuilt } from '../support/built.ts';
 import { answerJson, countingServer } from '../support/counting-server.ts';
 import { freePort } from '../support/free-port.ts';
-import { cleanEnv, firstLine, program, start, waitForExit } from '../support/process.ts';
+import { cleanEnv, firstLine, program, run, start, waitForExit } from '../support/process.ts';
 import { noStrace, withFault } from '../support/strace.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 import { hasTerminal, runOnTerminal } from '../support/terminal.ts';
@@ -79,7 +79,7 @@ it.skipIf(process.platform !== 'linux')(
     await secondLine;
     process.kill(pid, 'SIGKILL');
     await expect.poll(() => readFileSync(`/proc/${pid}/stat`, 'utf8'), { timeout: 60_000 }).toMatch(/\) Z /);
-    const { code, stderr } = await runBuilt([...args, '--resume', '--retry-unknown'], { cwd, env });
+    const { code, stderr } = await run([...args, '--resume', '--retry-unknown'], { cwd, env });
     expect({ code, stderr }).toMatchObject({ code: 0, stderr: expect.stringContaining('3 lines: 3 done') });
   },
 );
@@ -108,7 +108,7 @@ it('a batch that is killed and loses its log sends no call with another time, ho
   await killedRun();
   kill = () => {};
   for (const _ of ['second', 'third']) {
-    const { code, stderr } = await runBuilt(args, { cwd, env });
+    const { code, stderr } = await run(args, { cwd, env });
     expect(code, stderr).toBe(10);
     expect(stderr).toContain('lacks records of earlier runs; lines without a result may have been applied');
   }
@@ -149,7 +149,7 @@ it('a rejected line that was sent again when its run was killed may have been ap
   onAgain = () => void child.kill('SIGKILL');
   expect((await waitForExit(child)).signal).toBe('SIGKILL');
   onAgain = undefined;
-  const resumed = await runBuilt(args, { cwd, env });
+  const resumed = await run(args, { cwd, env });
   expect(resumed).toMatchObject({
     code: 10,
     stderr: expect.stringContaining('lines that may have been applied: 1-2; --resume --retry-unknown sends them again'),
@@ -225,7 +225,7 @@ describe('a batch that is asked to end', () => {
     expect(Number(done)).toBeGreaterThanOrEqual(24);
     expect(Number(unsent)).toBeGreaterThan(0);
     expect(entriesIn(cwd)).toHaveLength(Number(done));
-    const resumed = await runBuilt([...args, '--resume'], { cwd, env });
+    const resumed = await run([...args, '--resume'], { cwd, env });
     expect(resumed).toMatchObject({ code: 0 });
     expect([...counts.values()]).toEqual(Array(50).fill(1));
   });
@@ -255,7 +255,7 @@ describe('a batch that is asked to end', () => {
       Array(4).fill(exit),
     );
     release();
-    const resumed = await runBuilt([...args, '--resume'], { cwd, env });
+    const resumed = await run([...args, '--resume'], { cwd, env });
     expect(resumed.code).toBe(10);
     expect(resumed.stderr).toContain('50 lines: 46 done, 0 failed, 4 unknown, 0 not sent');
     expect([...counts.values()].filter((count) => count > 1)).toEqual([]);
@@ -418,7 +418,7 @@ describe.skipIf(noStrace() !== undefined)('a disk that is full', () => {
       expect(Number(lines)).toBe(40);
       expect(Number(done) + Number(failed) + Number(unknown) + Number(unsent)).toBe(40);
       expect(entriesIn(cwd).length).toBeGreaterThanOrEqual(Number(done));
-      const resumed = await runBuilt([...args, '--resume'], { cwd });
+      const resumed = await run([...args, '--resume'], { cwd });
       expect(resumed, resumed.stderr).toMatchObject({ code: 0 });
       expect(entriesIn(cwd).map(({ line }) => line)).toEqual(Array.from({ length: 40 }, (_, at) => at + 1));
     }
