@@ -58,7 +58,11 @@ export async function failureFromStatus(response: HttpResponse, context: Request
       summary,
       retryAfterMs: waitMs,
       isProvenRefusal,
-      isPermanent: code === 'unreachable' || (code === 'rate_limited' && serviceError.isQuotaError),
+      // No wait brings credentials to a request that has none.
+      isPermanent:
+        code === 'unreachable' ||
+        (code === 'rate_limited' && serviceError.isQuotaError) ||
+        (code === 'credentials' && context.authorization === undefined),
       issues,
       hint: hint ?? (code === 'refused' && issues.length === 0 ? schemaHint : undefined),
     },

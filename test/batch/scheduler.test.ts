@@ -383,7 +383,7 @@ describe('a service that fails 20 requests in a row', () => {
     expect(waits).toEqual([1, 2, 4, 8, 16, 32, 60, 60, 60, 60]);
     expect(ended - sentBefore).toBe(10);
     expect(scheduler.stopReason()).toMatch(/^the service failed \d+ requests in a row, the last with: HTTP/);
-    expect(events).toEqual(['stop']);
+    expect(events).toEqual(['outage', 'stop']);
   });
 
   it('is used again after one that succeeded, from one request on', async () => {

@@ -9,12 +9,12 @@ import { chats } from './batch.ts';
 const LINES = 120;
 const ARGS = ['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl'];
 
-async function batch(answer: Answering) {
+async function batch(answer: Answering, credentials: object = { SVC_TOKEN: 'tok-en-1' }) {
   const cwd = temporaryDirectory();
   const lines = Array.from({ length: LINES }, (_, at) => `${JSON.stringify(chats.line(at + 1))}\n`);
   writeFileSync(join(cwd, 'in.jsonl'), lines.join(''));
   const { url, counts } = await countingServer(chats.keyOf, answer);
-  const env = { SVC_TOKEN: 'tok-en-1', SVC_BASE_URL: url };
+  const env = { ...credentials, SVC_BASE_URL: url };
   const requests = (): number => [...counts.values()].reduce((sum, count) => sum + count, 0);
   return { cwd, requests, counts, options: { cwd, env } };
 }
@@ -72,6 +72,8 @@ describe('a token that expires in the middle of a batch', () => {
     child.kill('SIGINT');
     const { code, stderr } = await ended;
     expect(code, stderr).toBe(130);
+    expect(stderr).toContain('in a row, the last with: ');
+    expect(stderr).toContain('; the batch waits and tries one line at a time, up to 10 times in 5 minutes\n');
     const { failed, unsent, unknown } = totals(stderr);
     expect(failed).toBeGreaterThanOrEqual(21);
     expect(failed).toBeLessThanOrEqual(30);
@@ -91,6 +93,19 @@ describe('a token that expires in the middle of a batch', () => {
     expect(code, stderr).toBe(10);
     expect(totals(stderr)).toEqual(counted);
   });
+});
+
+it('a service that needs credentials, without any, is not waited for', async () => {
+  const { requests, options } = await batch((_, response) => expired(response), {});
+  const { code, stderr } = await run([...ARGS, '--concurrency', '8'], options);
+  expect(code, stderr).toBe(10);
+  const { done: sent, failed, unknown, unsent } = totals(stderr);
+  expect({ sent, failed, unknown }).toEqual({ sent: 0, failed: requests(), unknown: 0 });
+  expect(failed).toBeGreaterThanOrEqual(20);
+  expect(failed).toBeLessThan(28);
+  expect(unsent).toBe(LINES - failed);
+  expect(stderr).toContain('rejected the request without credentials');
+  expect(stderr).not.toContain('the batch waits');
 });
 
 // What vLLM, a router and a proxy say of a request that they did not run.

@@ -3,8 +3,8 @@ import type { Runtime } from '../../runtime.ts';
 import type { BatchOptions } from '../batch-options.ts';
 
 export interface AvailabilityHooks {
-  /** The first failure of an outage; `limit` says how long the batch waits. */
-  readonly onOutage: (failure: Failure, limit: string) => void;
+  /** The batch begins to wait for the service: the text says why, and for how long. */
+  readonly onOutage: (text: string) => void;
   /** The service responds again after it was down. */
   readonly onRecovery: () => void;
   /** The service stayed down: the batch stops for the reason, and the rest is unsent. */
@@ -42,7 +42,7 @@ export function createAvailability(
   let lastReason = '';
   const outage = createOutage(wait, after, onOutage);
   const refusals = createRefusals(wait);
-  const trials = createTrials(wait, canWaitForService && !isFailFast);
+  const trials = createTrials(wait, canWaitForService && !isFailFast, onOutage);
   const isProbing = (): boolean => outage.isActive() || trials.isActive();
   const onContact = (failure: Failure | undefined, startedAt: number, isFirstOfRound: boolean): void => {
     const wasProbing = isProbing();
@@ -145,7 +145,7 @@ function createOutage(
         cancelEnd();
         giveUp(failure.message);
       } else if (isFirst && !hasGivenUp()) {
-        onOutage(failure, maxOutage);
+        onOutage(`${failure.message}; the batch waits and retries with one line at a time, for up to ${maxOutage}`);
         giveUpAt(elapsed() + maxOutageMs);
       }
       if (isFirstOfRound) failedProbes += 1;
@@ -179,7 +179,7 @@ function createRefusals({ maxOutageMs, maxOutage, elapsed, waitFor, giveUp }: Wa
 }
 
 // A service that responds with failures: after some in a row, one line at a time tries, unless the batch may not wait.
-function createTrials({ elapsed, waitFor, giveUp }: Wait, isEnabled: boolean) {
+function createTrials({ elapsed, waitFor, giveUp }: Wait, isEnabled: boolean, onOutage: AvailabilityHooks['onOutage']) {
   let failures = 0;
   let failedTrials = 0;
   let nextTrialAt = 0;
@@ -191,11 +191,13 @@ function createTrials({ elapsed, waitFor, giveUp }: Wait, isEnabled: boolean) {
       failures += 1;
       // Requests that were in flight when the row was complete are no trials.
       if (!isActive() || startedAt < nextTrialAt) return;
+      const what = `the service failed ${failures} requests in a row, the last with: ${failure.message}`;
       if (nextTrialAt > 0) failedTrials += 1;
+      else if (!failure.facts.isPermanent)
+        onOutage(`${what}; the batch waits and tries one line at a time, up to ${MAX_TRIALS} times in 5 minutes`);
       const waitMs = Math.min(MAX_TRIAL_INTERVAL_MS, MIN_TRIAL_INTERVAL_MS * 2 ** failedTrials);
       nextTrialAt = elapsed() + waitMs;
-      if (failedTrials >= MAX_TRIALS)
-        giveUp(`the service failed ${failures} requests in a row, the last with: ${failure.message}`);
+      if (failedTrials >= MAX_TRIALS || failure.facts.isPermanent) giveUp(what);
       else waitFor(waitMs);
     },
     end: (): void => {

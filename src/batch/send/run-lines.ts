@@ -48,10 +48,7 @@ export async function sendBatch(
     storeError ??= error;
   };
   const scheduler = createScheduler(options, concurrencyRange(options, checks.settings.operation), runtime, signal, {
-    onOutage: ({ message }, limit) =>
-      void plan.checks.report?.note(
-        `${message}; the batch waits and retries with one line at a time, for up to ${limit}`,
-      ),
+    onOutage: (text) => void plan.checks.report?.note(text),
     // The rest of a file is counted; a pipe may never end.
     onStop: () => {
       if (input.totalBytes === undefined) input.stop();
