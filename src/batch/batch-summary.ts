@@ -74,9 +74,9 @@ function batchFailure(end: BatchEnd, summary: string): Failure | undefined {
 function nextStepHint({ tally, stopReason, job }: BatchEnd): string {
   const { failed, unknown, unsent } = tally.byStatus;
   const { resendableFailures, unresolvedLines } = tally;
+  if (tally.invalidHint && tally.invalidLines === totalLines(tally)) return tally.invalidHint;
   if (!job.store.isResumable) return 'write the results to a file with -o, so that the batch can be resumed';
   if (unknown > 0) return `--resume${tally.resendableLines === unknown ? '' : ' --retry-unknown'} sends them again`;
-  if (tally.invalidHint && tally.invalidLines === totalLines(tally)) return tally.invalidHint;
   if (tally.invalidLines > 0)
     return 'correct the invalid lines (--dry-run lists them), then run it again with --resume --accept-changes';
   // A batch that was stopped may not have read its whole input.

@@ -87,7 +87,9 @@ export const runAuthLogin: RunCommand<LoginOptions> = async ({ options }, contex
   const { current: selected } = after;
   const isNewlyUsed = stored.current === undefined && selected === name && name !== DEFAULT_PROFILE_NAME;
   const target = `profile "${name}"${isNewlyUsed ? ' (now in use)' : ''} in ${profileStorePath(runtime)}`;
-  await report.note(`stored in ${target}; next: svc doctor --probe --profile ${name}`);
+  // The probe reads feedback, which a model server without a key does not have.
+  const probe = options.noToken ? '' : ' --probe';
+  await report.note(`stored in ${target}; next: svc doctor${probe} --profile ${name}`);
   if (selected !== name && !environmentSetting('profile', runtime.env))
     await report.note(`the profile in use is still "${selected}"; to use this one, run: svc profile use ${name}`);
 };
