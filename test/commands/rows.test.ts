@@ -380,12 +380,13 @@ describe('batch merge', () => {
   });
 });
 
-it.each(['rows.csv', 'rows.tsv'])('--batch %s names --rows once', async (name) => {
+it.each(['rows.csv', 'rows.tsv'])('--batch %s names --rows in its note and in the next step', async (name) => {
   const { bodies, run } = await scene(name, 'id,text\n7,a\n');
   const { code, stderr } = await run([...chat, '--batch', name]);
   expect({ code, bodies }).toEqual({ code: 10, bodies: [] });
   expect(stderr.match(/found "i"; to send the rows of a table, use --rows \(line 1\)/g)).toHaveLength(1);
-  expect(stderr.match(/--rows/g)).toHaveLength(1);
+  expect(stderr).toContain(`\n  write: svc chat --rows ${name} "{{text}}" -o <new file>\n`);
+  expect(stderr.match(/--rows/g)).toHaveLength(2);
 });
 
 describe('expectations of rows', () => {
