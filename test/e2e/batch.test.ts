@@ -47,7 +47,8 @@ function chance(seed: number): () => number {
 
 describe('a batch that is killed', () => {
   it.each(Object.entries(kinds))('repeatedly loses nothing and sends nothing twice undeclared: %s', async (_, kind) => {
-    const outcome = await runKilledBatch(kind, 180, 7, chance(7));
+    // On a busy machine a kill comes some requests late: each run has more lines than that.
+    const outcome = await runKilledBatch(kind, 400, 7, chance(7));
     expect(outcome).toMatchObject({ lost: 0, undeclared: 0 });
     expect(outcome.kills).toBeGreaterThan(5);
   });
