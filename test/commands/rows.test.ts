@@ -354,6 +354,22 @@ describe('batch merge', () => {
     expect(readFileSync(join(cwd, 'rows.csv'), 'utf8')).toBe(table);
   });
 
+  it('warns if nothing shows that results are of the rows that they are joined with', async () => {
+    const body = '{"model":"m","messages":[{"role":"user","content":"a"}]}\n';
+    const lines = [...['7', '8', '9'].map((id) => `{"custom_id":"${id}","body":${body.trimEnd()}}\n`), body];
+    const { cwd, run, runBuilt } = await scene('in.jsonl', lines.join(''));
+    await run(['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl']);
+    const merge = async (name: string, ...ids: readonly string[]): Promise<string> => {
+      writeFileSync(join(cwd, name), `id\n${ids.join('\n')}\n`);
+      const args = ['batch', 'merge', 'out.jsonl', '--join', name, '--columns', 'text', '-o', `all-${name}`];
+      const { code, stderr } = await runBuilt(args);
+      expect(code, stderr).toBe(0);
+      return stderr.split('\n').filter((text) => text.includes('warning'))[0] ?? '';
+    };
+    expect(await merge('same.csv', '7', '8', '9', '10')).toContain('warning: 1 of 4 rows of same.csv may have results');
+    expect(await merge('other.csv', '9', '8', 'null', 'null')).toContain('warning: 3 of 4 rows of other.csv may have');
+  });
+
   // The members are those of the documented output of OpenAI's batches.
   it('writes results as OpenAI batches have them, from lines as they have them', async () => {
     const request = (id: string, body: string): string =>

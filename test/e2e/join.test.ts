@@ -7,7 +7,7 @@ import { temporaryDirectory } from '../support/svc.ts';
 const checkpoint =
   '"checkpoint":{"input":"0123456789abcdef","run":"01a1fd65-c7c7-7d58-a39c-000000000000","operation":"/v1/chat/completions","shard":"1/1"}';
 const result = (line: number, response: string): string =>
-  `{"line":${line},"id":null,"status":200,"exit_code":0,"applied":"yes","response":${response},"attempts":1,"ms":1,${checkpoint}}\n`;
+  `{"line":${line},"id":"row ${line}","status":200,"exit_code":0,"applied":"yes","response":${response},"attempts":1,"ms":1,${checkpoint}}\n`;
 
 // A table of rows, and the results of a batch that sent them.
 async function joinResults(responses: readonly string[], columns: readonly string[], ...flags: string[]) {

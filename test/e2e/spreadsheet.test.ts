@@ -51,9 +51,12 @@ describe('cells that a spreadsheet would run', () => {
     writeFileSync(join(cwd, `rows.${format}`), 'name\nplain\n=evil\n"-7"\n');
     const checkpoint =
       '"checkpoint":{"input":"0123456789abcdef","run":"01a1fd65-c7c7-7d58-a39c-000000000000","operation":"/v1/chat/completions","shard":"1/1"}';
-    const result = (line: number, response: string): string =>
-      `{"line":${line},"id":null,"status":200,"exit_code":0,"applied":"yes","response":${response},"attempts":1,"ms":1,${checkpoint}}\n`;
-    writeFileSync(join(cwd, 'out.jsonl'), result(1, '"@a"') + result(2, '-3') + result(3, '"+x"'));
+    const result = (line: number, id: string, response: string): string =>
+      `{"line":${line},"id":"${id}","status":200,"exit_code":0,"applied":"yes","response":${response},"attempts":1,"ms":1,${checkpoint}}\n`;
+    writeFileSync(
+      join(cwd, 'out.jsonl'),
+      result(1, 'plain', '"@a"') + result(2, '=evil', '-3') + result(3, '-7', '"+x"'),
+    );
     const merge = async (...flags: string[]) => {
       const args = ['batch', 'merge', 'out.jsonl', '--join', `rows.${format}`, '--columns', 'r=.response'];
       const { code, stderr } = await runBuilt([...args, '-o', 'all', ...flags], { cwd });

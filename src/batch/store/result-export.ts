@@ -58,7 +58,7 @@ export async function prepareJoin(
       for (const [at, result] of results.entries()) {
         const root = rootOf(parseJson(result));
         const digest = firstStringMember(getMember(root, 'checkpoint'), 'row');
-        const before = await rowsUpTo(numberMember(root, 'line') ?? 0, digest);
+        const before = await rowsUpTo(numberMember(root, 'line') ?? 0, digest, firstStringMember(root, 'id'));
         const cells: Cell[] = JSON.parse(addedCells[at] ?? '[]');
         for (const [index, cell] of cells.entries()) isFilled[index] ||= cell !== '';
         whole += `${before}${table.formatCells(cells)}\n`;
@@ -69,7 +69,11 @@ export async function prepareJoin(
       for await (const text of restOfRows()) await sink.writer.write(text);
       await sink.commit();
       await formulas.finish();
-      const { missing, rows } = counts;
+      const { missing, rows, unproven } = counts;
+      if (unproven > 0)
+        await report.warn(
+          `${unproven} of ${rows} rows of ${displayPath} may have results of other rows: a result records its row only if --rows sent the table`,
+        );
       if (missing === rows)
         return report.warn(
           `no row of ${displayPath} has a result: join the table that --rows sent with the outputs of that batch`,
@@ -171,12 +175,15 @@ function createRowJoin(
   added: readonly AddedColumn[],
 ) {
   const emptyCells = delimiter.repeat(added.length);
-  const counts = { rows: 0, missing: 0 };
+  const counts = { rows: 0, missing: 0, unproven: 0 };
   let unwritten = `${head}${delimiter}${formatCells(added.map(({ name }) => name))}\n`;
   return {
     counts,
-    /** The rows before that of a line, and its own up to the added cells; `digest` is that of the row that was sent. */
-    rowsUpTo: async (line: number, digest: string | undefined): Promise<string> => {
+    /**
+     * The rows before that of a line, and its own up to the added cells; `digest` is that of the row that was sent. Without it,
+     * a cell with the id of the line shows which row it was.
+     */
+    rowsUpTo: async (line: number, digest: string | undefined, id: string | undefined): Promise<string> => {
       let text = unwritten;
       unwritten = '';
       for (; counts.rows < line; counts.rows += 1) {
@@ -188,6 +195,7 @@ function createRowJoin(
           throw new Failure('safety_check', `row ${line} of ${path} is not the row that was sent as line ${line}`, {
             hint: 'name the table as --rows sent it, with the same cells in the same order',
           });
+        else if (digest === undefined && !(id && found.cells.includes(id))) counts.unproven += 1;
         text += isWanted ? `${found.raw}${delimiter}` : `${found.raw}${emptyCells}\n`;
       }
       return text;
