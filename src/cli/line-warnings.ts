@@ -3,6 +3,7 @@ import { type Setting, settings } from '../config/settings.ts';
 import { usageFailure } from '../errors.ts';
 import { closestMatches } from '../fields/closest-match.ts';
 import { flagName } from '../fields/field.ts';
+import { shellWord } from '../output/shell-quote.ts';
 import type { Runtime } from '../runtime.ts';
 import type { PreparedCommandLine } from './prepare-command-line.ts';
 
@@ -10,24 +11,23 @@ import type { PreparedCommandLine } from './prepare-command-line.ts';
 const GIVEN_VARIABLES = ['SVC_CALL_ID', 'SVC_TRACE_ID', 'SVC_CREDENTIAL'];
 
 /** What a command line and its environment seem to mean, and svc does not do. */
-export async function lineWarnings(
-  { tokens, command }: PreparedCommandLine,
-  { env, credentials = [] }: Runtime,
-): Promise<string[]> {
+export async function lineWarnings(line: PreparedCommandLine, { env, credentials = [] }: Runtime): Promise<string[]> {
+  const { tokens, command } = line;
   const outputs = tokens.flatMap(({ flag, value }) => (flag?.name === 'output' && value !== undefined ? [value] : []));
   const [first, last] = [outputs[0], outputs.at(-1)];
-  const twice = first === last ? [] : [`--output was given twice: only ${last} is written, not ${first}`];
+  const warnings = first === last ? [] : [`--output was given twice: only ${last} is written, not ${first}`];
+  warnings.push(...otherFormat(line, last));
   // The output of `call run` is that of another program.
-  if (command?.argument?.usage) return twice;
+  if (command?.argument?.usage) return warnings;
   const variables = settings.flatMap(({ variable }: Setting) => variable ?? []);
   const known = [...variables, ...GIVEN_VARIABLES, ...credentials.map(({ secret }) => secret)];
   const unread = Object.keys(env).filter((name) => name.startsWith('SVC_') && !known.includes(name));
-  if (unread.length === 0) return twice;
+  if (unread.length === 0) return warnings;
   // Most starts do not need the table.
   const { variableSynonyms } = await import('./other-tools.ts');
   const names = variables.filter((one) => one.startsWith('SVC_')).map((one) => one.slice('SVC_'.length));
   return [
-    ...twice,
+    ...warnings,
     ...unread.flatMap((name) => {
       const word = name.slice('SVC_'.length);
       const parts = word.split('_');
@@ -38,6 +38,22 @@ export async function lineWarnings(
       return flag ? [`${name} is not a variable of svc; write --${flag.name}`] : [];
     }),
   ];
+}
+
+// The name of a file does not select the format of a batch.
+function otherFormat({ tokens, command }: PreparedCommandLine, output = ''): string[] {
+  const given = (...names: readonly string[]) => tokens.find(({ flag }) => flag && names.includes(flag.name));
+  const [, type] = /\.(csv|tsv|xlsx?|ods|parquet|html?|md)$/i.exec(output) ?? [];
+  const isLines = given('batch', 'rows') ?? command?.name === 'batch merge';
+  if (!type || !isLines || given('join', 'jq', 'output-format', 'dry-run', 'curl')) return [];
+  const { value: rows = '' } = given('rows') ?? {};
+  const table = /\.[ct]sv$/i.test(rows)
+    ? `--join ${shellWord(rows)} --columns answer=text`
+    : `--jq '[.line, .exit_code, .response.choices[0].message.content] | @csv'`;
+  const hint = /^(?:h|md)/i.test(type)
+    ? `for a page: svc batch report ${shellWord(output)} --html <file>`
+    : `for a table: svc batch merge ${shellWord(output)} ${table} -o <file>`;
+  return [`-o ${output} writes JSON Lines; ${hint}`];
 }
 
 // Node decodes every invalid byte of an argument to this character.

@@ -1,6 +1,7 @@
 import type { Command } from '../command.ts';
 import { type Failure, usageFailure } from '../errors.ts';
 import { type Flag, flagForms, takesValue } from '../flag.ts';
+import { looksLikeToken } from '../output/redaction.ts';
 import { commandsIn } from './all-commands.ts';
 import { sharedFlags } from './shared-flags.ts';
 
@@ -65,6 +66,7 @@ export function prepareCommandLine(
       } else {
         isNamed = true;
         tokens.push({ value: word });
+        if (looksLikeToken(word)) mistake ??= secretFailure('an argument looks like a token', command?.flags ?? []);
       }
       prepared.push(word);
     } else if (word === '-h' || word === '--help' || (!command && (word === '-V' || word === '--version'))) {
@@ -176,7 +178,9 @@ function findMistake(
   command?: Command,
 ): Failure | undefined {
   const { flag, form = '', value, start } = token;
-  if (!flag) return secretArgumentFailure(form, flags);
+  if (!flag) return secretFlagFailure(form, flags);
+  if (looksLikeToken((takesNextWord(token) ? next : value) ?? '') && !flag.isSecret && flag.value !== '<regex>')
+    return secretFailure(`the value of ${form} looks like a token`, flags);
   if (takesNextWord(token)) {
     if (next === '--')
       return usageFailure(
@@ -224,12 +228,15 @@ function booleanValueFailure(form: string, { name }: Flag, next = '', command?: 
 }
 
 // svc has no such flag: the value would be a secret.
-function secretArgumentFailure(form: string, flags: readonly Flag[]): Failure | undefined {
+function secretFlagFailure(form: string, flags: readonly Flag[]): Failure | undefined {
   const name = /^--(token|password|secret|api-key|credential)$/.exec(form)?.[1];
-  if (name === undefined) return undefined;
+  return name === undefined ? undefined : secretFailure(`--${name} is not accepted`, flags, name === 'password');
+}
+
+function secretFailure(problem: string, flags: readonly Flag[], isPassword = false): Failure {
   return usageFailure(
-    `--${name} is not accepted: other users can see the arguments of a process`,
-    name === 'password'
+    `${problem}: other users can see the arguments of a process`,
+    isPassword
       ? 'run: svc auth login --password-stdin, or set SVC_USERNAME and SVC_PASSWORD'
       : `${flags.some((one) => one.name === 'token-env') ? 'write --token-env <variable>, or ' : ''}run: svc auth login --token-stdin, or set SVC_TOKEN`,
   );

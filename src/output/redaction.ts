@@ -197,6 +197,15 @@ export function isSecretHeader(name: string): boolean {
   return /auth|cookie|key|secret|token|password|credential/i.test(name);
 }
 
+// Tokens of services, and JSON Web Tokens.
+const TOKEN =
+  /^(?=.*\d)(?:(?:Bearer|Basic)\s+\S{8,}|(?:[grs]?sk[-_]|xai-|hf_|gh[oprsu]_|github_pat_|glpat-|nvapi-|r8_|pplx-|AIza|xox[a-z]-|eyJ[\w-]+\.)[\w.-]{16,})$/;
+
+/** True for a text that has the form of a token, such as `sk-...`, and nothing else. */
+export function looksLikeToken(text: string): boolean {
+  return TOKEN.test(text);
+}
+
 /** The text of a URL, valid or not, with `[redacted]` before its @: that part may be a password. */
 export function redactUserInfo(text: string): string {
   const url = /^https?:/i.test(text) && URL.canParse(text) ? new URL(text) : undefined;
