@@ -41,7 +41,7 @@ export const exitCodes = {
   local_file: exitCode(12, 'a local file, pipe or disk failed', FIX_INPUT),
   safety_check: exitCode(
     13,
-    'stopped by a safety check: duplicate job, insecure transport, failed expectation, or an output of another batch',
+    'stopped by a safety check: duplicate job, insecure transport, failed expectation, a limit that cannot be kept, or an output of another batch',
     'after reviewing the cause',
   ),
   hangup: exitCode(129, 'the terminal was closed (SIGHUP)', AS_UNKNOWN),

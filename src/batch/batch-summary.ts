@@ -16,14 +16,6 @@ export async function reportBatch(end: BatchEnd): Promise<void> {
   const reportFailure = await job.record.save(end.stopReason).then(() => undefined, toFailure);
   for (const text of causeLines(tally)) await report.error(text);
   for (const text of statisticsLines(tally)) await report.note(text);
-  const { maxTotalTokens, maxCost } = job.options;
-  const uncounted = [
-    ['--max-total-tokens', maxTotalTokens, 'usage', tally.answered - tally.promptTokens.count()],
-    ['--max-cost', maxCost, 'a cost; give --price-prompt and --price-completion', tally.answered - tally.costs],
-  ] as const;
-  for (const [flag, limit, lack, count] of uncounted)
-    if (limit !== undefined && count > 0)
-      await report.warn(`${flag} did not count ${count} ${pluralize(count, 'response')} without ${lack}`, true);
   const skipped = job.scheduler.skippedRetries();
   if (skipped > 0)
     await report.note(
@@ -34,6 +26,7 @@ export async function reportBatch(end: BatchEnd): Promise<void> {
     throw storeError === undefined ? inputError : lostResultsFailure(storeError, tally, isResumable);
   }
   const failure = batchFailure(end, summary);
+  for (const { text, remedy } of job.scheduler.missedByLimits()) if (!failure || !remedy) await report.warn(text, true);
   if (failure && reportFailure) await report.warn(reportFailure.message);
   if (failure) throw failure;
   await report.note(summary);
@@ -68,10 +61,18 @@ function batchFailure(end: BatchEnd, summary: string): Failure | undefined {
   const message = `${interruption ? `${interruption.message}; ` : ''}${summary}${isKnown ? '' : `; ${stopReason}`}`;
   const hint = (unknown > 0 ? `${unknownLines}; ` : '') + nextStepHint(end);
   const facts = { applied: appliedOf(tally), isBatch: true, hint };
-  return new Failure(interruption?.code ?? 'partly_failed', message, facts);
+  return new Failure(interruption?.code ?? (remedyOf(end) ? 'safety_check' : 'partly_failed'), message, facts);
 }
 
-function nextStepHint({ tally, stopReason, job }: BatchEnd): string {
+// Of a batch that a limit stopped because nothing could be counted.
+function remedyOf({ job }: BatchEnd): string | undefined {
+  return job.scheduler.missedByLimits().find(({ remedy }) => remedy)?.remedy;
+}
+
+function nextStepHint(end: BatchEnd): string {
+  const { tally, stopReason, job } = end;
+  const remedy = remedyOf(end);
+  if (remedy) return `${remedy}; then ${job.store.isResumable ? 'continue with --resume' : 'run it again'}`;
   const { failed, unknown, unsent } = tally.byStatus;
   const { resendableFailures, unresolvedLines } = tally;
   if (tally.invalidHint && tally.invalidLines === totalLines(tally)) return tally.invalidHint;

@@ -93,11 +93,41 @@ describe('a limit of what a batch uses', () => {
     expect(counts.size).toBe(3);
   });
 
-  it.each([[[]], [['-q']]])('says once what it could not count, with the flags %j', async (flags) => {
-    const { code, stderr, sent } = await runChats(['--max-cost', '0.1', ...flags], usage);
-    expect(code, stderr).toBe(0);
-    expect(sent).toHaveLength(LINES);
-    expect(stderr.match(/--max-cost did not count 120 responses without a cost/g)).toHaveLength(1);
+  it.each([
+    ['--max-cost', [], 'a cost', 'set --price-prompt and --price-completion, or leave out --max-cost', usage],
+    ['--max-cost', ['--price-prompt', '1'], 'usage', 'leave out --max-cost', () => ({})],
+    ['--max-total-tokens', ['-q'], 'usage', 'leave out --max-total-tokens', () => ({})],
+    // A response that fails an expectation costs the same.
+    ['--max-cost', ['--expect-text', 'x{99}'], 'a cost', 'leave out --max-cost', usage],
+  ] as const)(
+    'that it cannot count stops it after the first response: %s %j',
+    async (flag, flags, lack, remedy, usageOf) => {
+      const { code, stderr, sent } = await runChats([flag, '7', ...flags], usageOf);
+      expect(code, stderr).toBe(13);
+      expect(sent).toHaveLength(1);
+      expect(stderr).toContain(`119 not sent`);
+      expect(stderr.match(new RegExp(`${flag} 7 cannot be kept: a response came without ${lack}\n`, 'g'))).toHaveLength(
+        1,
+      );
+      expect(stderr).toContain(`${remedy}; then continue with --resume`);
+      expect(stderr).not.toContain('warning');
+    },
+  );
+
+  it('counts a response without a cost as the average of the others, and says so, also with -q', async () => {
+    const { code, stderr, sent } = await runChats(['--max-cost', '10', '--concurrency', '1', '-q'], (line) =>
+      line % 2 === 1 ? { usage: { cost: 1 } } : {},
+    );
+    expect(code, stderr).toBe(10);
+    expect(sent).toHaveLength(10);
+    expect(stderr).toContain('--max-cost 10 was reached: 10 was spent');
+    expect(stderr.match(/--max-cost counted 5 responses without a cost as the average/g)).toHaveLength(1);
+  });
+
+  it('sends one request at a time until one can be counted', async () => {
+    const { sent, most } = await runChats(['--max-cost', '10', '--limit', '10', '--retries', '0'], () => ({}), 422);
+    expect(sent).toHaveLength(10);
+    expect(most).toBe(1);
   });
 
   it('does not miss a cost of lines that an earlier run sent', async () => {

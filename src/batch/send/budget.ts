@@ -1,5 +1,7 @@
+import { pluralize } from '../../json/pluralize.ts';
 import { RawJson } from '../../json/write-json.ts';
 import { factCount, type ReceivedFacts } from '../../operations/received-facts.ts';
+import type { LineStatus } from '../../reports/batch/line-facts.ts';
 import type { BatchOptions } from '../batch-options.ts';
 
 /** What a response used; undefined for what neither the service nor the prices say. */
@@ -10,44 +12,63 @@ export interface Spending {
 
 /**
  * The limits `--max-total-tokens` and `--max-cost`. Requests in flight count as much as the largest response so far, so that what is
- * used exceeds a limit by one response at most; the first request goes alone, because nothing is known about it.
+ * used exceeds a limit by one response at most; until a response counted, one request is in flight, because nothing is known.
  */
-export function createBudget({ maxTotalTokens, maxCost }: Pick<BatchOptions, 'maxTotalTokens' | 'maxCost'>) {
+export function createBudget({ maxTotalTokens, maxCost, prices }: BudgetOptions) {
+  const isPriced = (prices.prompt ?? prices.completion) !== undefined;
+  const cost = isPriced
+    ? (['usage', ''] as const)
+    : (['a cost', 'set --price-prompt and --price-completion, or '] as const);
   const meters = [
-    createMeter('--max-total-tokens', maxTotalTokens, ({ tokens }) => tokens, 'tokens were used'),
-    createMeter('--max-cost', maxCost, ({ cost }) => cost, 'was spent'),
+    createMeter('--max-total-tokens', maxTotalTokens, ({ tokens }) => tokens, 'tokens were used', ['usage', '']),
+    createMeter('--max-cost', maxCost, ({ cost }) => cost, 'was spent', cost),
   ].flatMap((meter) => meter ?? []);
   return {
     /** Whether another request may be sent beside those in flight. */
     hasRoom: (inFlight: number): boolean => inFlight === 0 || meters.every(({ hasRoom }) => hasRoom(inFlight)),
-    /** Counts a request that ended; one whose outcome is unknown counts as the average. Returns why no further one may be sent. */
-    add: (spending: Spending, isUnknown: boolean): string | undefined =>
-      meters.map(({ add }) => add(spending, isUnknown)).find((reason) => reason !== undefined),
+    /**
+     * Counts a request that ended; one whose outcome is unknown, or that has nothing to count, counts as the average. Returns why no
+     * further one may be sent, also if the first response has nothing to count.
+     */
+    add: (spending: Spending, status: LineStatus): string | undefined =>
+      meters.map(({ add }) => add(spending, status)).find((reason) => reason !== undefined),
+    /** The limits that missed responses; `remedy` for those that could not count any. */
+    missed: () => meters.flatMap(({ missed }) => missed() ?? []),
   };
 }
+
+type BudgetOptions = Pick<BatchOptions, 'maxTotalTokens' | 'maxCost' | 'prices'>;
 
 function createMeter(
   flag: string,
   limit: number | undefined,
   read: (spending: Spending) => number | undefined,
   text: string,
+  [what, otherFlags]: readonly [what: string, otherFlags: string],
 ) {
   if (limit === undefined) return undefined;
   let spent = 0;
-  let ended = 0;
   let counted = 0;
+  let missed = 0;
   let largest = 0;
   return {
-    hasRoom: (inFlight: number): boolean => ended > 0 && spent + inFlight * largest < limit,
-    add: (spending: Spending, isUnknown: boolean): string | undefined => {
+    hasRoom: (inFlight: number): boolean => counted > 0 && spent + inFlight * largest < limit,
+    add: (spending: Spending, status: LineStatus): string | undefined => {
       const value = read(spending);
-      ended += 1;
-      if (value !== undefined || (isUnknown && counted > 0)) {
+      if (value === undefined && status === 'done') missed += 1;
+      if (value !== undefined || (counted > 0 && (status === 'done' || status === 'unknown'))) {
         spent += value ?? spent / counted;
         counted += 1;
       }
       largest = Math.max(largest, value ?? 0);
+      if (missed > 0 && counted === 0) return `${flag} ${limit} cannot be kept: a response came without ${what}`;
       return spent >= limit ? `${flag} ${limit} was reached: ${Number(spent.toPrecision(12))} ${text}` : undefined;
+    },
+    missed: () => {
+      const responses = `${missed} ${pluralize(missed, 'response')} without ${what}`;
+      if (missed === 0) return undefined;
+      if (counted > 0) return { text: `${flag} counted ${responses} as the average` };
+      return { text: `${flag} did not count ${responses}`, remedy: `${otherFlags}leave out ${flag}` };
     },
   };
 }

@@ -129,8 +129,10 @@ async function settle(
 ): Promise<LineResult> {
   const bytes = lineKey && formatResult(lineKey, result, response, job.context.report.redact);
   // The failure of an earlier run does not stop this one.
-  if (result.attempts > 0) slot.turn.spend(spendingOf(result.received), result.status);
-  job.scheduler.addOutcome({ failure: bytes && result.failure, status: result.status });
+  const { attempts, status, received, expectations } = result;
+  // A response that fails an expectation is complete.
+  if (attempts > 0) slot.turn.spend(spendingOf(received), expectations.length > 0 ? 'done' : status);
+  job.scheduler.addOutcome({ failure: bytes && result.failure, status });
   slot.turn.release();
   await slot.put(bytes);
   return result;

@@ -93,7 +93,7 @@ export function createScheduler(
       };
       const spend: Turn['spend'] = (spending, status) => {
         pace.correct(spending.tokens, status, expectedTokens);
-        const reason = budget.add(spending, status === 'unknown');
+        const reason = budget.add(spending, status);
         if (reason !== undefined) stop(reason);
       };
       const turn = createTurn(queue, elapsed, lines.heldBy(), onAdmit, onAttemptEnd);
@@ -105,6 +105,7 @@ export function createScheduler(
     currentLimit,
     addOutcome: createStopRules(options, stop),
     skippedRetries,
+    missedByLimits: budget.missed,
   };
 }
 
