@@ -17,8 +17,8 @@ export interface FactSource {
 interface FactField {
   readonly meaning: string;
   readonly places: readonly FactPlace[];
-  /** In the reports of a batch: the sum of numbers, or how often each value came. */
-  readonly total?: 'sum' | 'counts';
+  /** In the reports of a batch: the sum of numbers, or how often it or each of its values came. */
+  readonly total?: 'sum' | 'count' | 'counts';
   /** Where the fact is null if the response does not have it. */
   readonly nullIn?: readonly FactPlace[];
   /** As large as the response: only for those who ask for it. */
@@ -105,7 +105,7 @@ const factFields = {
   empty_responses: {
     meaning: '1 for a chat without text and calls',
     places: ['history'],
-    total: 'sum',
+    total: 'count',
     read: ({ response }) => (isEmptyChat(response) ? new RawJson('1') : undefined),
   },
   server_times: {
@@ -168,30 +168,52 @@ export function readLineFacts(line: JsonNode | undefined): ReceivedFacts {
   };
 }
 
-/** By the names of the facts: a sum, or how often each value came. */
-export type FactTotals = Map<string, number | Map<string, number>>;
+/** What responses had, by the names of the facts. */
+export type FactTotals = ReturnType<typeof createFactTotals>;
+
+export function createFactTotals() {
+  return {
+    /** Chats, and other responses with a cost. */
+    responses: 0,
+    /** Sums, and how many responses had the fact; a response without it may have cost something. */
+    sums: new Map<string, { readonly sum: number; readonly count: number }>(),
+    counts: new Map<string, number | Map<string, number>>(),
+  };
+}
 
 export function addFactTotals(totals: FactTotals, facts: ReceivedFacts): void {
+  const { sums, counts } = totals;
+  if (facts.finish_reasons !== undefined || facts.cost !== undefined) totals.responses += 1;
   for (const [name, { total }] of fields) {
     const value = facts[name as FactName];
-    const before = totals.get(name) ?? (total === 'counts' ? new Map<string, number>() : 0);
-    if (value instanceof RawJson && total === 'sum' && typeof before === 'number')
+    const { sum, count } = sums.get(name) ?? { sum: 0, count: 0 };
+    if (value instanceof RawJson && total === 'sum')
       // Without the digits that sums of decimal fractions get wrong.
-      totals.set(name, Number((before + Number(value.text)).toPrecision(12)));
+      sums.set(name, { sum: Number((sum + Number(value.text)).toPrecision(12)), count: count + 1 });
+    const before = counts.get(name) ?? (total === 'counts' ? new Map<string, number>() : 0);
+    if (value !== undefined && total === 'count' && typeof before === 'number') counts.set(name, before + 1);
     if (!Array.isArray(value) || typeof before === 'number') continue;
     for (const one of value) before.set(String(one), (before.get(String(one)) ?? 0) + 1);
-    totals.set(name, before);
+    counts.set(name, before);
   }
 }
 
-/** Totals of the facts of the responses, one per line: `cost: 0.42`, `finish reasons: stop 290, length 10`. */
+/** ` (23 of 200 responses)` after a sum over some responses; empty if all had it. */
+export function shareText(count: number, { responses }: FactTotals): string {
+  return count < responses ? ` (${count} of ${responses} responses)` : '';
+}
+
+/** Totals of the facts of the responses, one per line: `cost: 0.42 (23 of 200 responses)`, `finish reasons: stop 290, length 10`. */
 export function factLines(totals: FactTotals): string[] {
-  return Array.from(totals, ([name, total]) => {
-    const counts = typeof total === 'number' ? [] : [...total].sort(([, left], [, right]) => right - left);
-    const text =
-      typeof total === 'number' ? `${total}` : counts.map(([value, count]) => `${value} ${count}`).join(', ');
-    return `${name.replaceAll('_', ' ')}: ${text}`;
+  const sums = Array.from(
+    totals.sums,
+    ([name, { sum, count }]) => [name, `${sum}${shareText(count, totals)}`] as const,
+  );
+  const counts = Array.from(totals.counts, ([name, total]) => {
+    const sorted = typeof total === 'number' ? [] : [...total].sort(([, left], [, right]) => right - left);
+    return [name, sorted.map(([value, count]) => `${value} ${count}`).join(', ') || `${total}`] as const;
   });
+  return [...sums, ...counts].map(([name, text]) => `${name.replaceAll('_', ' ')}: ${text}`);
 }
 
 /** Name and meaning of each fact that is shown in a place, for the reference. */

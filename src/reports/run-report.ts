@@ -7,7 +7,7 @@ import { undefinedIfNotFound, withFileFailure } from '../files/file-errors.ts';
 import { commitOrAbandon, isReplaceable, nameSameFile, openReplacement } from '../files/file-replacement.ts';
 import { pluralize } from '../json/pluralize.ts';
 import { type JsonValue, writeJson } from '../json/write-json.ts';
-import { addFactTotals, type FactTotals, factLines, factsFor } from '../operations/received-facts.ts';
+import { addFactTotals, createFactTotals, type FactTotals, factLines, factsFor } from '../operations/received-facts.ts';
 import { issueText, mapTexts } from '../output/failure-text.ts';
 import { ClosedPipeError } from '../output/writer.ts';
 import type { Runtime } from '../runtime.ts';
@@ -75,7 +75,7 @@ async function openRunReport({ junit, summary }: RunFiles, title: string, { runt
     ...(summary === undefined ? [] : [await openSummary(summary, title, runtime.cwd)]),
   ];
   const cases = new Map<number, Case>();
-  const totals: FactTotals = new Map();
+  const totals = createFactTotals();
   let unsent = 0;
   let isSaved = false;
   const toProblem = ({ code, message, facts: { applied, hint, issues = [] } }: Failure): Problem => ({
@@ -153,7 +153,10 @@ async function openJunit(file: string, title: string, { now, cwd }: Pick<Runtime
     commitOrAbandon(output, () => output.write(junitXml([...cases, ...unsentCases(cases, totals)], startedAt)));
   // A pipe or a device takes one report.
   if (!(await isReplaceable(path))) return save;
-  await save([{ name: title, milliseconds: 0, facts: [], problem: UNFINISHED }], { unsent: 0, totals: new Map() });
+  await save([{ name: title, milliseconds: 0, facts: [], problem: UNFINISHED }], {
+    unsent: 0,
+    totals: createFactTotals(),
+  });
   return async (...report) => {
     output = await openReplacement(path, file);
     await save(...report);

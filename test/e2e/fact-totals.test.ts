@@ -44,11 +44,15 @@ it('a batch counts finish reasons, empty responses, cost and cached tokens, in e
   writeFileSync(join(cwd, 'rows.csv'), `prompt\n${answers.map((_, at) => `line ${at}\n`).join('')}`);
   const args = ['chat', '--rows', 'rows.csv', '{{prompt}}', '-o', 'out.jsonl', '--summary', 's.md', '--junit', 'j.xml'];
   const sent = await runBuilt(args, { env, cwd });
-  const totals = ['cost: 0.6', 'cached tokens: 12', 'finish reasons: stop 3, length 1', 'empty responses: 1'];
+  const totals = [
+    ...['cost: 0.6 (3 of 4 responses)', 'cached tokens: 12 (2 of 4 responses)'],
+    ...['finish reasons: stop 3, length 1', 'empty responses: 1'],
+  ];
   const report = await runBuilt(['batch', 'report', 'out.jsonl', '--format', 'text', '--html', 'report.html'], { cwd });
   const [summary, page, junit] = ['s.md', 'report.html', 'j.xml'].map((name) => readFileSync(join(cwd, name), 'utf8'));
-  for (const text of [sent.stderr, report.stdout, summary, page])
+  for (const text of [sent.stderr, report.stdout, summary?.replace(/&#(\d+);/g, ' '), page])
     for (const total of totals) expect(text).toContain(total);
+  for (const text of [sent.stderr, report.stdout]) expect(text).toContain('tokens: 27 in, 6 out (3 of 4 responses)');
   expect(junit).toContain('<property name="cost" value="0.3"/>');
   expect(junit).toContain('<property name="request_id" value="r-3"/>');
   const json = await runBuilt(['batch', 'report', 'out.jsonl', '--json'], { cwd });
@@ -57,11 +61,44 @@ it('a batch counts finish reasons, empty responses, cost and cached tokens, in e
     cached_tokens: 12,
     finish_reasons: { stop: 3, length: 1 },
     empty_responses: 1,
+    responses: 4,
+    responses_with: { tokens: 3, cost: 3, cached_tokens: 2 },
   });
   const columns = ['--join', 'rows.csv', '--columns', 'text,cost,cached_tokens', '-o', 'joined.csv'];
   await runBuilt(['batch', 'merge', 'out.jsonl', ...columns], { cwd });
   const table = readFileSync(join(cwd, 'joined.csv'), 'utf8').split(/\r?\n/);
   expect(table).toEqual(expect.arrayContaining(['line 0,a,0.1,4', 'line 2,c,0.3,']));
+});
+
+it('a comparison compares neither a sum over some responses nor an expectation that only one output has', async () => {
+  const cwd = temporaryDirectory();
+  const env = await serve();
+  const run = (lines: readonly number[], name: string, flags: readonly string[] = []) => {
+    writeFileSync(join(cwd, 'rows.csv'), `prompt\n${lines.map((at) => `line ${at}\n`).join('')}`);
+    return runBuilt(['chat', '--rows', 'rows.csv', '{{prompt}}', '-o', name, ...flags], { env, cwd });
+  };
+  await run([0, 1, 3], 'some.jsonl');
+  await run([0, 1, 2], 'all.jsonl', ['--expect-text', 'a|b']);
+  await run([0, 0, 0], 'cheap.jsonl', ['--expect-text', 'a|b']);
+  const rowsOf = async (first: string, second: string): Promise<string[][]> => {
+    const args = ['batch', 'report', first, second, '--compare', '--format', 'text', '--html', 'c.html'];
+    const { stdout } = await runBuilt(args, { cwd });
+    const page = readFileSync(join(cwd, 'c.html'), 'utf8').replace(/<[^>]*>/g, ' ');
+    const all = stdout.split('\n').map((line) => line.trim().split(/ {2,}/));
+    const rows = all.filter(([label]) => /^(Cost|Prompt tokens|Passed)/.test(label ?? ''));
+    for (const cell of rows.flat()) expect(page).toContain(cell);
+    return rows;
+  };
+  expect(await rowsOf('some.jsonl', 'all.jsonl')).toEqual([
+    ['Prompt tokens', '18 (2 of 3 responses)', '27'],
+    ['Cost', '0.3 (2 of 3 responses)', '0.6'],
+    ['Passed --expect-text a|b', 'not checked', '66.6 %'],
+  ]);
+  expect(await rowsOf('all.jsonl', 'cheap.jsonl')).toEqual([
+    ['Prompt tokens', '27', '27'],
+    ['Cost', '0.6', '0.3', expect.stringMatching(/^-0\.3.*, better$/)],
+    ['Passed --expect-text a|b', '66.6 %', '100 %', '+33.3 %, better'],
+  ]);
 });
 
 it('the facts of a response that succeeded are under -v', async () => {

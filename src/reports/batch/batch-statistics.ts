@@ -2,7 +2,7 @@ import type { Failure } from '../../errors.ts';
 import type { InputLine } from '../../files/split-lines.ts';
 import { getMember, kindOf, rawText, stringOf } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
-import { addFactTotals, type FactTotals, factCount } from '../../operations/received-facts.ts';
+import { addFactTotals, createFactTotals, factCount } from '../../operations/received-facts.ts';
 import { createDistribution, type Distribution, sharedBins } from '../distribution.ts';
 import type { RunReport } from '../run-report.ts';
 import { type LineResult, type LineState, type ResultLineFacts, UNSENT } from './line-facts.ts';
@@ -19,9 +19,7 @@ export function createBatchStatistics() {
     latency: createDistribution(1, true),
     promptTokens: createDistribution(1, true),
     completionTokens: createDistribution(1, true),
-    totals: new Map() as FactTotals,
-    /** Responses with a cost. */
-    costs: 0,
+    totals: createFactTotals(),
     /** By the second, since 1970, and with the exact time: when requests were sent, and when lines ended. */
     sent: createDistribution(1),
     done: createDistribution(1),
@@ -66,7 +64,6 @@ export function addResult(statistics: BatchStatistics, facts: ResultFacts): void
     if (tokens !== undefined) distribution.add(tokens);
   }
   addFactTotals(statistics.totals, received);
-  if (received.cost !== undefined) statistics.costs += 1;
   if (message !== undefined) addCause(statistics, message, facts);
   if (heldBy !== undefined) statistics.heldBy.set(heldBy, (statistics.heldBy.get(heldBy) ?? 0) + 1);
   if (endedAtMs !== undefined) {

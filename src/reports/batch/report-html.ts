@@ -10,9 +10,9 @@ import {
   changeLines,
   comparedFigures,
   distributions,
-  figures,
   formatShare,
   heldRows,
+  labeledFigures,
   passRate,
   percentiles,
 } from './report-text.ts';
@@ -28,7 +28,7 @@ export function reportHtml(report: BatchReport): string {
   });
   return reportPage('Batch report', [
     ['p', { class: 'muted' }, report.name],
-    figureList(figures.map(({ label, read, format }) => [label, format(read(report))])),
+    figureList(labeledFigures(report)),
     ...reportSection(
       'Responses',
       factLines(report.statistics.totals).map((line): Markup => ['p', {}, [line]]),

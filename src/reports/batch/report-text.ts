@@ -1,6 +1,6 @@
 import { pluralize } from '../../json/pluralize.ts';
 import type { JsonValue } from '../../json/write-json.ts';
-import { type FactTotals, factLines } from '../../operations/received-facts.ts';
+import { factLines, shareText } from '../../operations/received-facts.ts';
 import {
   formatCount,
   formatLineRanges,
@@ -42,7 +42,9 @@ export function statisticsLines(statistics: BatchStatistics): string[] {
   const times = percentiles.map((percent) => `p${percent} ${latency.percentile(percent)} ms`).join(', ');
   return [
     ...(promptTokens.count() + completionTokens.count() > 0
-      ? [`tokens: ${formatCount(promptTokens.sum())} in, ${formatCount(completionTokens.sum())} out`]
+      ? [
+          `tokens: ${formatCount(promptTokens.sum())} in, ${formatCount(completionTokens.sum())} out${shareText(promptTokens.count(), totals)}`,
+        ]
       : []),
     ...factLines(totals),
     ...(latency.count() >= MIN_LATENCIES
@@ -123,9 +125,15 @@ export function reportJson({ statistics, expectations }: BatchReport): { readonl
     failures: sortedCauses(statistics).map(({ cause, count, lines }) => ({ cause, count, first_lines: lines })),
     expectations: Array.from(expectations, ([expectation, counts]) => ({ expectation, ...counts })),
     tokens: { prompt: promptTokens.sum(), completion: completionTokens.sum() },
-    ...Object.fromEntries(
-      Array.from(totals, ([name, total]) => [name, total instanceof Map ? Object.fromEntries(total) : total]),
-    ),
+    ...Object.fromEntries([
+      ...Array.from(totals.sums, ([name, { sum }]) => [name, sum]),
+      ...Array.from(totals.counts, ([name, total]) => [name, total instanceof Map ? Object.fromEntries(total) : total]),
+    ]),
+    responses: totals.responses,
+    responses_with: Object.fromEntries([
+      ['tokens', promptTokens.count()],
+      ...Array.from(totals.sums, ([name, { count }]) => [name, count]),
+    ]),
     latency_ms: Object.fromEntries([
       ...percentiles.map((percent) => [`p${percent}`, latency.percentile(percent)]),
       ['max', latency.max()],
@@ -185,48 +193,66 @@ export function comparisonJson(reports: readonly BatchReport[], comparison: Comp
 
 interface Figure {
   readonly label: string;
-  readonly read: (report: BatchReport) => number;
+  /** Undefined if the report does not have it. */
+  readonly read: (report: BatchReport) => number | undefined;
   readonly format: (value: number) => string;
   /** Whether more of it is better or worse; undefined for neither. */
   readonly more?: 'better' | 'worse' | undefined;
   /** The relative difference that is not yet better or worse. */
   readonly tolerance?: number;
+  /** Of a sum: how many responses are in it. */
+  readonly counted?: (report: BatchReport) => number;
+  readonly lack?: string;
 }
 
 const LATENCY_TOLERANCE = 0.1;
 const COST_TOLERANCE = 0.1;
 
-export const figures: readonly Figure[] = [
+const figures: readonly Figure[] = [
   countFigure('Lines', ({ byStatus: { done, failed, unknown } }) => done + failed + unknown),
   countFigure('Done', ({ byStatus }) => byStatus.done, 'better'),
   countFigure('Failed', ({ byStatus }) => byStatus.failed, 'worse'),
   countFigure('Unknown', ({ byStatus }) => byStatus.unknown, 'worse'),
   countFigure('Retries', ({ retries }) => retries, 'worse'),
-  countFigure('Prompt tokens', ({ promptTokens }) => promptTokens.sum()),
-  countFigure('Completion tokens', ({ completionTokens }) => completionTokens.sum()),
-  countFigure('Cached tokens', ({ totals }) => sumOf(totals, 'cached_tokens')),
+  sumFigure('Prompt tokens', ({ promptTokens }) => ({ sum: promptTokens.sum(), count: promptTokens.count() })),
+  sumFigure('Completion tokens', ({ completionTokens: { sum, count } }) => ({ sum: sum(), count: count() })),
+  sumFigure('Cached tokens', ({ totals }) => totals.sums.get('cached_tokens')),
   {
-    ...countFigure('Cost', ({ costs, totals }) => (costs > 0 ? sumOf(totals, 'cost') : Number.NaN), 'worse'),
-    ...{ format: (cost: number) => (Number.isNaN(cost) ? 'not reported' : String(cost)), tolerance: COST_TOLERANCE },
+    ...sumFigure('Cost', ({ totals }) => totals.sums.get('cost')),
+    ...{ more: 'worse', format: String, tolerance: COST_TOLERANCE },
   },
-  countFigure('Empty responses', ({ totals }) => sumOf(totals, 'empty_responses'), 'worse'),
+  countFigure('Empty responses', ({ totals: { counts } }) => Number(counts.get('empty_responses') ?? 0), 'worse'),
   ...percentiles.map((percent) => ({
     ...countFigure(`Latency p${percent}`, ({ latency }) => latency.percentile(percent), 'worse'),
     ...{ format: formatMilliseconds, tolerance: LATENCY_TOLERANCE },
   })),
 ];
 
-function sumOf(totals: FactTotals, name: string): number {
-  const total = totals.get(name);
-  return typeof total === 'number' ? total : 0;
-}
-
 function countFigure(label: string, read: (statistics: BatchStatistics) => number, more?: Figure['more']): Figure {
   return { label, format: formatCount, read: ({ statistics }) => read(statistics), more };
 }
 
+type PartialSum = { readonly sum: number; readonly count: number };
+
+function sumFigure(label: string, read: (statistics: BatchStatistics) => PartialSum | undefined): Figure {
+  const counted = ({ statistics }: BatchReport): number => read(statistics)?.count ?? 0;
+  const sum = (report: BatchReport) => (counted(report) > 0 ? read(report.statistics)?.sum : undefined);
+  return { label, format: formatCount, read: sum, counted };
+}
+
+/** The figures of a report with their labels; a sum over some responses says over how many. */
+export function labeledFigures(report: BatchReport): [label: string, text: string][] {
+  return figures.map((figure) => [figure.label, figureText(figure, report)]);
+}
+
+function figureText({ read, format, counted, lack = 'not reported' }: Figure, report: BatchReport): string {
+  const value = read(report);
+  const share = counted ? shareText(counted(report), report.statistics.totals) : '';
+  return value === undefined ? lack : `${format(value)}${share}`;
+}
+
 /** The share of responses that passed an expectation, from 0 to 1. */
-export function passRate({ passed, failed } = { passed: 0, failed: 0 }): number {
+export function passRate({ passed, failed }: { readonly passed: number; readonly failed: number }): number {
   return passed + failed === 0 ? 0 : passed / (passed + failed);
 }
 
@@ -239,19 +265,25 @@ export function formatShare(share: number): string {
 export function comparedFigures(reports: readonly [BatchReport, BatchReport]): string[][] {
   const flags = new Set(reports.flatMap(({ expectations }) => [...expectations.keys()]));
   const passRates = Array.from(flags, (flag): Figure => {
-    const read: Figure['read'] = ({ expectations }) => passRate(expectations.get(flag));
-    return { label: `Passed ${flag}`, read, format: formatShare, more: 'better' };
+    const read: Figure['read'] = ({ expectations }) => {
+      const counts = expectations.get(flag);
+      return counts && passRate(counts);
+    };
+    return { label: `Passed ${flag}`, read, format: formatShare, more: 'better', lack: 'not checked' };
   });
   return [...figures, ...passRates].map((figure) => {
-    const { label, read, format } = figure;
-    const [before, after] = [read(reports[0]), read(reports[1])];
-    return [label, format(before), format(after), changeText(figure, before, after)];
+    const [first, second] = reports.map((report) => figureText(figure, report));
+    return [figure.label, first ?? '', second ?? '', changeText(figure, reports)];
   });
 }
 
-function changeText({ format, more, tolerance = 0 }: Figure, before: number, after: number): string {
+// Empty for figures that cannot be compared: one that is missing, or a sum over some responses.
+function changeText({ read, format, more, counted, tolerance = 0 }: Figure, reports: readonly BatchReport[]): string {
+  const [before, after] = reports.map(read);
+  if (before === undefined || after === undefined) return '';
+  if (reports.some((report) => counted && counted(report) < report.statistics.totals.responses)) return '';
   const difference = after - before;
-  if (difference === 0 || Number.isNaN(difference)) return '';
+  if (difference === 0) return '';
   const text = `${difference > 0 ? '+' : '-'}${format(Math.abs(difference))}`;
   if (!more || Math.abs(difference) <= before * tolerance) return text;
   return `${text}, ${difference > 0 === (more === 'better') ? 'better' : 'worse'}`;
