@@ -55,11 +55,16 @@ const FAST_START_SIZE = 32;
 const MIN_STEP = 1 / 8;
 // A larger limit has to bring this part of what it should, a smaller one to lose less.
 const MIN_GAIN = 0.6;
+// Requests that take so many times as long as the shortest ones wait in a queue. It is one, not a slower service, if
+// latency falls to this part with fewer requests.
+const QUEUED_FACTOR = 1.25;
+const SHORTER_PART = 0.9;
 // Shorter rounds of a fast service would show what disk and processor do, not what the service does.
 const MIN_ROUND_MS = 50;
-// After refusals the limit falls to this part for some rounds, in which other processes find room.
-const REFUSED_PART = 0.9;
+// After a sign of overload the limit falls to this part for some rounds, in which other processes find room.
+const GIVEN_PART = 0.9;
 const REFUSED_ROUNDS = 6;
+const QUEUED_ROUNDS = 4;
 // A try that ends in a wait of the whole batch may cost 5 % of the time.
 const RESPONSE_TIME_PER_WAIT = 20;
 const LATENCY_WEIGHT = 1 / 32;
@@ -67,7 +72,7 @@ const LATENCY_WEIGHT = 1 / 32;
 /**
  * The number of requests that a batch may have in flight, which finds itself within a range (docs/internals/decisions/0054). In rounds of as
  * many responses as the limit: it trebles at the start, then holds, tries other limits, and keeps what brings more responses per second.
- * Each refusal takes one away; then the limit gives way for some rounds, and grows until the next refusal.
+ * Each refusal takes one away; a queue takes away what waits in it. Then the limit gives way for some rounds, and grows until the next sign.
  */
 export function createConcurrencyLimit(range: ConcurrencyRange, random: () => number) {
   const search = createSearch(range, range.initial < range.max ? 'start' : 'hold', random);
@@ -77,7 +82,7 @@ export function createConcurrencyLimit(range: ConcurrencyRange, random: () => nu
     heldBy: (): Hold | undefined => {
       if (search.limit >= search.max) return range.maxHold;
       if (['start', 'settle', 'measure', 'climb'].includes(search.phase)) return undefined;
-      return search.ceiling < search.max ? 'refusals' : 'latency';
+      return search.ceiling < search.max && search.queuedMs === 0 ? 'refusals' : 'latency';
     },
     /** Counts a response; it says something about a larger limit only if as many requests as allowed were in flight. */
     onResponse: (now: number, startedAt: number, isFull: boolean): void => {
@@ -117,8 +122,10 @@ function createSearch({ initial, max }: ConcurrencyRange, phase: Phase, random: 
   return {
     ...{ random, max, limit: initial, phase, round: createRound(initial, 0), latency: createVariation() },
     // What a larger or smaller limit is compared with.
-    ...{ base: { limit: initial, rate: 0 }, step: 0, isSmaller: false, shortestMs: Number.POSITIVE_INFINITY },
+    ...{ base: { limit: initial, rate: 0 }, step: 0, shortestMs: Number.POSITIVE_INFINITY },
     held: { rounds: 0, responses: 0, milliseconds: 0, wanted: 1, until: 1 },
+    // How long requests took that waited in a queue, if that was the last sign of overload.
+    queuedMs: 0,
     // A number that was given shrinks only after refusals: on a busy machine, latency varies for other reasons.
     ...{ canTrySmaller: initial < max, ceiling: max, notBefore: 0 },
   };
@@ -140,13 +147,16 @@ function endRound(search: Search, now: number): void {
   const durationMs = Math.max(now - round.startedAt, 0.001);
   if (round.refusals > 0) afterRefusals(search);
   else if (isFull) {
-    const doubt = 1 + (2 * search.latency.variation()) / Math.sqrt(responses);
-    search.shortestMs = Math.min(search.shortestMs, (milliseconds / responses) * doubt);
-    if (phase === 'start') afterStart(search, responses / durationMs);
-    else if (phase === 'recover') afterRecovery(search);
+    const [rate, latency] = [responses / durationMs, milliseconds / responses];
+    const doubt = (2 * search.latency.variation()) / Math.sqrt(responses);
+    search.shortestMs = Math.min(search.shortestMs, latency * (1 + doubt));
+    if (phase === 'start') afterStart(search, rate);
+    else if (phase === 'recover') afterRecovery(search, rate, latency);
+    else if (search.canTrySmaller && latency * (1 - 2 * doubt) > QUEUED_FACTOR * search.shortestMs)
+      afterQueue(search, rate, latency);
     else if (phase === 'climb') climb(search);
     else if (phase === 'settle') search.phase = 'measure';
-    else if (phase === 'measure') afterMeasure(search, responses / durationMs);
+    else if (phase === 'measure') afterMeasure(search, rate);
     else afterHold(search, durationMs, now);
   }
   search.round = createRound(search.limit, now);
@@ -156,18 +166,44 @@ function afterRefusals(search: Search): void {
   const { phase, held, limit, step } = search;
   // Tries are rare where they find no room, and frequent where other processes give and take some.
   const isFull = phase === 'settle' || phase === 'measure' || (phase === 'climb' && step === 1);
-  search.ceiling = limit;
-  search.limit = Math.max(1, Math.floor(limit * REFUSED_PART + search.random()));
-  hold(search, isFull ? held.wanted * 3 : 1);
-  if (search.limit < search.ceiling) search.phase = 'recover';
+  search.queuedMs = 0;
+  giveWay(search, limit, isFull ? held.wanted * 3 : 1);
 }
 
-function afterRecovery(search: Search): void {
-  const { held, limit, ceiling } = search;
+function afterQueue(search: Search, rate: number, latency: number): void {
+  const { phase, held, limit, shortestMs } = search;
+  const isFull = phase !== 'hold' && !isWorth(search, rate);
+  search.base = { limit, rate };
+  search.queuedMs = latency;
+  const inUse = (limit * shortestMs) / latency;
+  giveWay(search, Math.max(1, Math.ceil(Math.max(limit / 2, inUse - 1))), isFull ? held.wanted * 3 : 1);
+}
+
+function giveWay(search: Search, ceiling: number, rounds: number): void {
+  search.ceiling = ceiling;
+  search.limit = Math.max(1, Math.floor(ceiling * GIVEN_PART + search.random()));
+  hold(search, rounds);
+  if (search.limit < ceiling || search.queuedMs > 0) search.phase = 'recover';
+}
+
+function afterRecovery(search: Search, rate: number, latency: number): void {
+  const { held, limit, ceiling, base, queuedMs } = search;
   held.rounds += 1;
-  if (held.rounds < REFUSED_ROUNDS) return;
+  if (held.rounds === QUEUED_ROUNDS && latency > SHORTER_PART * queuedMs && queuedMs > 0 && !isWorth(search, rate)) {
+    // Fewer requests brought less, and took as long: that is how long they take, not a queue.
+    search.shortestMs = Math.max(search.shortestMs, SHORTER_PART * queuedMs);
+    Object.assign(search, { limit: base.limit, ceiling: search.max });
+    hold(search, 1);
+    return;
+  }
+  if (held.rounds < (queuedMs > 0 ? QUEUED_ROUNDS : REFUSED_ROUNDS)) return;
   search.limit = Math.min(ceiling, limit + Math.max(1, Math.floor(Math.sqrt(ceiling) / 2)));
   if (search.limit === ceiling) hold(search, held.wanted);
+}
+
+// Whether a limit brings enough more than the one it is compared with, or loses little.
+function isWorth({ base, limit }: Search, rate: number): boolean {
+  return rate >= base.rate * (1 + (limit / base.limit - 1) * MIN_GAIN);
 }
 
 // Round by round until the service refuses: a small limit gains as much as a large one, which gives more.
@@ -208,40 +244,27 @@ function afterHold(search: Search, durationMs: number, now: number): void {
   (search.ceiling < search.max ? climb : tryOther)(search);
 }
 
-// Smaller where requests wait: the service, or svc itself, has more in flight than it works on. The more
-// latencies vary, the larger a step has to be for one round to show what it brings.
+// The more latencies vary, the larger a step has to be for one round to show what it brings.
 function tryOther(search: Search): void {
-  const { base, limit, max, canTrySmaller } = search;
-  const inUse = base.rate * search.shortestMs;
-  search.isSmaller = canTrySmaller && limit > inUse + 2 * Math.sqrt(inUse) + 1;
+  const { limit, max } = search;
   const part = Math.min(1, Math.max(MIN_STEP, search.latency.variation()));
-  const step = Math.max(1, search.step, Math.floor(limit * part));
-  search.limit = search.isSmaller
-    ? Math.max(1, Math.ceil(Math.max(inUse * 1.1, limit * 0.75)))
-    : Math.min(max, limit + step);
-  if (search.limit === base.limit) hold(search, search.held.wanted);
+  search.limit = Math.min(max, limit + Math.max(1, search.step, Math.floor(limit * part)));
+  if (search.limit === limit) hold(search, search.held.wanted);
   else search.phase = 'settle';
 }
 
 function afterMeasure(search: Search, rate: number): void {
-  const { base, limit, isSmaller, held, max, latency, round } = search;
-  const doubt = isSmaller ? latency.variation() / Math.sqrt(round.responses) : 0;
-  const isBetter = rate >= base.rate * (1 + (limit / base.limit - 1) * MIN_GAIN + doubt);
-  if (isBetter && !isSmaller && limit < max) {
+  const { base, limit, held, max } = search;
+  if (!isWorth(search, rate)) {
+    search.limit = base.limit;
+    hold(search, held.wanted * 2);
+  } else if (limit < max) {
     search.ceiling = max;
     held.wanted = 1;
     search.step = (limit - base.limit) * 2;
     search.base = { limit, rate };
     tryOther(search);
-  } else if (isBetter) hold(search, 1);
-  else {
-    // Requests run for longer than thought if less in flight brings less, and for less if more brings nothing.
-    search.shortestMs = isSmaller
-      ? Math.max(search.shortestMs, (0.9 * base.limit) / base.rate)
-      : search.shortestMs * 0.9;
-    search.limit = base.limit;
-    hold(search, held.wanted * 2);
-  }
+  } else hold(search, 1);
 }
 
 function createRound(size: number, startedAt: number) {
