@@ -25,10 +25,21 @@ const after =
 
 const SEEDS = [1, 2, 3, 4];
 
-const auto = (seed = 1, from = 0, to = Number.POSITIVE_INFINITY) => ({
-  ...createConcurrencyLimit({ initial: 8, max: 256, maxHold: 'paid' }, seededRandom(seed)),
+const auto = (seed = 1, from = 0, to = Number.POSITIVE_INFINITY, max = 256) => ({
+  ...createConcurrencyLimit({ initial: 8, max, maxHold: 'paid' }, seededRandom(seed)),
   ...{ from, to },
 });
+
+function slowing(latencyMs: number, perRequestMs: number): SimulatedService {
+  let busy = 0;
+  return (now, _, at, end) => {
+    busy += 1;
+    at(now + latencyMs + perRequestMs * busy, () => {
+      busy -= 1;
+      end(true);
+    });
+  };
+}
 
 describe('the limit of concurrent requests', () => {
   it.each(simulatedServices)(
@@ -78,6 +89,24 @@ describe('the limit of concurrent requests', () => {
       simulate(create(), [{ ...client, current }], 0, 60_000, seed);
       expect(limits.reduce((sum, limit) => sum + limit, 0) / limits.length, `seed ${seed}`).toBeLessThan(24);
       expect(Math.max(...new Set(limits)), `seed ${seed}`).toBeLessThan(128);
+    }
+  });
+
+  // A busy machine delays some requests of a round, or all of them by little; a queue delays all of them.
+  it.each<[string, SimulatedService]>([
+    [
+      'delays some requests for a second at a time',
+      (now, random, at, end) => {
+        const isDelayed = now % 2000 > 1000 && random() < 0.7;
+        at(now + 100 * (isDelayed ? 1 + random() : 1), () => end(true));
+      },
+    ],
+    ['takes a little longer for each request in flight', slowing(5, 0.1)],
+  ])('goes to the maximum on a machine that %s', (_, service) => {
+    for (const seed of SEEDS) {
+      const { done = 0 } = simulate(service, [auto(seed, 0, undefined, 64)], 5000, 30_000, seed)[0] ?? {};
+      const [most] = simulate(service, [fixedLimit(64)], 5000, 30_000, seed);
+      expect(done / (most?.done ?? 0), `seed ${seed}`).toBeGreaterThan(0.985);
     }
   });
 

@@ -79,7 +79,7 @@ const large = { ...{ choices: [{ index: 0, message: { content: 'x'.repeat(3_000_
 
 const cases: readonly [keyof typeof holds, Case][] = [
   ['concurrency', { lines: 60, flags: ['--concurrency', '4'], answer: later(10) }],
-  ['paid', { lines: 900, answer: later(100) }],
+  ['paid', { lines: 900, answer: later(300) }],
   ['jobs', { kind: jobs, lines: 30, answer: later(20, jobs) }],
   ['failure_flags', { lines: 80, flags: ['--max-failures', '3'], answer: later(15) }],
   ['open_files', { kind: calls, lines: 400, answer: later(60, calls), openFiles: 60 }],

@@ -57,8 +57,10 @@ const MIN_STEP = 1 / 8;
 const MIN_GAIN = 0.6;
 // Requests that take so many times as long as the shortest ones wait in a queue. It is one, not a slower service, if
 // latency falls to this part with fewer requests.
-const QUEUED_FACTOR = 1.25;
+const QUEUED_FACTOR = 1.2;
 const SHORTER_PART = 0.9;
+// Shorter delays are those of two busy machines, which more requests in flight make up for.
+const MIN_QUEUED_MS = 10;
 // Shorter rounds of a fast service would show what disk and processor do, not what the service does.
 const MIN_ROUND_MS = 50;
 // After a sign of overload the limit falls to this part for some rounds, in which other processes find room.
@@ -89,6 +91,7 @@ export function createConcurrencyLimit(range: ConcurrencyRange, random: () => nu
       const { round } = search;
       search.latency.add(now - startedAt);
       round.milliseconds += now - startedAt;
+      round.quickestMs = Math.min(round.quickestMs, now - startedAt);
       round.responses += 1;
       round.isFull &&= isFull;
       round.startedAt ||= startedAt;
@@ -123,6 +126,7 @@ function createSearch({ initial, max }: ConcurrencyRange, phase: Phase, random: 
     ...{ random, max, limit: initial, phase, round: createRound(initial, 0), latency: createVariation() },
     // What a larger or smaller limit is compared with.
     ...{ base: { limit: initial, rate: 0 }, step: 0, shortestMs: Number.POSITIVE_INFINITY },
+    quickestMs: Number.POSITIVE_INFINITY,
     held: { rounds: 0, responses: 0, milliseconds: 0, wanted: 1, until: 1 },
     // How long requests took that waited in a queue, if that was the last sign of overload.
     queuedMs: 0,
@@ -150,16 +154,22 @@ function endRound(search: Search, now: number): void {
     const [rate, latency] = [responses / durationMs, milliseconds / responses];
     const doubt = (2 * search.latency.variation()) / Math.sqrt(responses);
     search.shortestMs = Math.min(search.shortestMs, latency * (1 + doubt));
+    search.quickestMs = Math.min(search.quickestMs, round.quickestMs);
     if (phase === 'start') afterStart(search, rate);
     else if (phase === 'recover') afterRecovery(search, rate, latency);
-    else if (search.canTrySmaller && latency * (1 - 2 * doubt) > QUEUED_FACTOR * search.shortestMs)
-      afterQueue(search, rate, latency);
+    else if (search.canTrySmaller && hasQueue(search, latency * (1 - 2 * doubt))) afterQueue(search, rate, latency);
     else if (phase === 'climb') climb(search);
     else if (phase === 'settle') search.phase = 'measure';
     else if (phase === 'measure') afterMeasure(search, rate);
     else afterHold(search, durationMs, now);
   }
   search.round = createRound(search.limit, now);
+}
+
+// A queue that stands delays all requests of a round; a busy machine delays some.
+function hasQueue({ shortestMs, quickestMs, round }: Search, latency: number): boolean {
+  const isLonger = (one: number, than: number): boolean => one > Math.max(QUEUED_FACTOR * than, than + MIN_QUEUED_MS);
+  return isLonger(latency, shortestMs) && isLonger(round.quickestMs, quickestMs);
 }
 
 function afterRefusals(search: Search): void {
@@ -192,6 +202,7 @@ function afterRecovery(search: Search, rate: number, latency: number): void {
   if (held.rounds === QUEUED_ROUNDS && latency > SHORTER_PART * queuedMs && queuedMs > 0 && !isWorth(search, rate)) {
     // Fewer requests brought less, and took as long: that is how long they take, not a queue.
     search.shortestMs = Math.max(search.shortestMs, SHORTER_PART * queuedMs);
+    search.quickestMs = Math.max(search.quickestMs, SHORTER_PART * search.round.quickestMs);
     Object.assign(search, { limit: base.limit, ceiling: search.max });
     hold(search, 1);
     return;
@@ -268,7 +279,16 @@ function afterMeasure(search: Search, rate: number): void {
 }
 
 function createRound(size: number, startedAt: number) {
-  return { size, startedAt, responses: 0, refusals: 0, floor: 1, milliseconds: 0, isFull: true };
+  return {
+    size,
+    startedAt,
+    responses: 0,
+    refusals: 0,
+    floor: 1,
+    milliseconds: 0,
+    isFull: true,
+    quickestMs: Number.POSITIVE_INFINITY,
+  };
 }
 
 // The coefficient of variation of recent values, by the difference of each to the one before: values that grow together do not vary.
