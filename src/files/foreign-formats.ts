@@ -45,3 +45,22 @@ function isBinary(head: Buffer): boolean {
     return true;
   }
 }
+
+// Text that is not JSON Lines, by the name of the file or by its first characters, and what converts it.
+const textFormats: readonly (readonly [path: RegExp, start: RegExp, name: string, command: string])[] = [
+  [/\.ya?ml$/i, /^(?:---\s|- [\w-]+:\s)/, 'YAML', 'yq -o=json -I=0'],
+  [/\.toml$/i, /^\[+(?!true|false|null)[a-z_][\w.-]*\]+\s*\n/i, 'TOML', ''],
+  [/\.xml$/i, /^<\?xml/i, 'XML', ''],
+  [/\.html?$/i, /^<(?:!doctype|html)\b/i, 'HTML', ''],
+  [/^$/, /^\[/, 'a JSON array', 'jq -c'],
+];
+
+/** What text is whose first lines are no objects of JSON, and the next step; `file` is its name for a shell. */
+export function otherTextFormat(path: string, text: string, file: string) {
+  if (/^[{"]/.test(text)) return undefined;
+  const [, , name, command] = textFormats.find(([ofPath, start]) => ofPath.test(path) || start.test(text)) ?? [];
+  const filter = /^(?:\[|- )/.test(text) ? '.[]' : '.';
+  if (name === undefined) return undefined;
+  const convert = `write one value per line: ${command} '${filter}' ${file}> lines.jsonl`;
+  return { name, hint: command ? convert : 'convert it to one JSON object per line' };
+}

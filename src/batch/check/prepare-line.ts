@@ -13,14 +13,7 @@ import {
 } from '../../body/draft.ts';
 import { applyFlags, applyShorthands } from '../../body/flag-edits.ts';
 import type { BodyInputs } from '../../body/input-reader.ts';
-import {
-  emptyBodyJson,
-  isIssue,
-  isYamlFile,
-  type JsonSource,
-  placeInSource,
-  requireObject,
-} from '../../body/json-source.ts';
+import { emptyBodyJson, isIssue, type JsonSource, placeInSource, requireObject } from '../../body/json-source.ts';
 import type { Settings } from '../../client/resolve-settings.ts';
 import type { Context } from '../../context.ts';
 import { type Failure, type Issue, usageFailure } from '../../errors.ts';
@@ -240,26 +233,37 @@ function readLine(line: InputLine, label: string): JsonSource | Issue {
   }
 }
 
+const TABLE_HEADER = /^\ufeff?"?[a-z_][\w -]*"?(?:([,;\t|])"?[a-z_][\w -]*"?)+\s*$/i;
+const PROMPT_COLUMN = /^(?:user_?)?(?:prompt|question|query|instruction|input|text|message|content)s?$/i;
+
 // A first line that is invalid often means a file of another kind: a note on it, and the next step if no line is valid.
 function otherKind({ message }: Issue, { number, bytes, isRow }: InputLine, label: string, operation: Operation) {
   const file = label === 'stdin' ? '-' : shellWord(label);
   if (number !== 1) return undefined;
-  if (isRow && message.startsWith('invalid JSON') && !isTableName(label) && !isYamlFile(label))
+  const whole = message.endsWith(UNEXPECTED_END) && {
+    note: '; a line must hold a whole body, as jq -c writes it',
+    hint: `write one body per line: jq -c . ${file === '-' ? '' : `${file} `}> lines.jsonl`,
+  };
+  if (isRow && message.startsWith('invalid JSON') && !isTableName(label))
     return {
-      hint: `lines of text need a name in .txt: ${file === '-' ? 'cat > lines.txt' : `cp ${file} ${shellWord(`${label}.txt`)}`}`,
+      hint: whole
+        ? whole.hint.replace('body', 'row')
+        : `lines of text need a name in .txt: ${file === '-' ? 'cat > lines.txt' : `cp ${file} ${shellWord(`${label}.txt`)}`}; for a table, add --delimiter <text>`,
     };
   if (isRow || !bytes) return undefined;
   const text = Buffer.from(bytes.subarray(0, 1024)).toString();
+  const [, separator = ''] = (!isTableName(label) && TABLE_HEADER.exec(text)) || [];
+  const delimiter = separator && ` --delimiter ${separator === '\t' ? 'tab' : `'${separator}'`}`;
   const isChat = operation.arguments?.as === 'prompt';
   const rowsHint = (column: string) =>
     isChat
-      ? `write: svc chat --rows ${file} "{{${column}}}" -o <new file>`
-      : `send the rows with --rows ${file}, and flags that name its columns, such as --set <path>={{${column}}}`;
-  if (isTableName(label))
-    return {
-      note: '; to send the rows of a table, use --rows',
-      hint: rowsHint(/([^",;|\t]+)"?\s*$/.exec(text)?.[1] ?? 'column'),
-    };
+      ? `write: svc chat --rows ${file}${delimiter} "{{${column}}}" -o <new file>`
+      : `send the rows with --rows ${file}${delimiter}, and flags that name its columns, such as --set <path>={{${column}}}`;
+  if (isTableName(label) || delimiter) {
+    const names = text.match(/[^",;|\t\r\ufeff]+/g) ?? ['column'];
+    const prompt = names.find((name) => PROMPT_COLUMN.test(name)) ?? names.at(-1) ?? '';
+    return { note: '; to send the rows of a table, use --rows', hint: rowsHint(prompt) };
+  }
   if (/\.txt$/i.test(label))
     return { note: '; to send lines of text, use --rows with {{line}}', hint: rowsHint('line') };
   if (/\r(?!$)/.test(text))
@@ -267,13 +271,7 @@ function otherKind({ message }: Issue, { number, bytes, isRow }: InputLine, labe
       note: '; its lines end in carriage returns',
       hint: file === '-' ? `pipe it through: tr '\\r' '\\n'` : `write: tr '\\r' '\\n' < ${file} > lines.jsonl`,
     };
-  if (isYamlFile(label))
-    return { note: '; a line must be a JSON object', hint: `convert the documents of ${label} to lines of JSON` };
-  if (message.endsWith(UNEXPECTED_END))
-    return {
-      note: '; a line must hold a whole body, as jq -c writes it',
-      hint: `write one body per line: jq -c . ${label === 'stdin' ? '' : `${file} `}> lines.jsonl`,
-    };
+  if (whole) return whole;
   return /^\s*[[{"]/.test(text)
     ? undefined
     : { note: '; a line must be a JSON object', hint: isChat ? textHint('-Rc', label) : undefined };

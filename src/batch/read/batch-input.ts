@@ -7,6 +7,7 @@ import { limitInputTime } from '../../body/input-reader.ts';
 import { Failure } from '../../errors.ts';
 import { fileFailure, withFileFailure } from '../../files/file-errors.ts';
 import { openSpool } from '../../files/file-replacement.ts';
+import { otherTextFormat } from '../../files/foreign-formats.ts';
 import { openInputFile, readAt, unreadableInputFailure } from '../../files/read-input.ts';
 import { type InputLine, type LineStart, splitLines } from '../../files/split-lines.ts';
 import { createDeadline } from '../../http/time-limits.ts';
@@ -33,11 +34,11 @@ export function isEmptyLine({ number, bytes }: InputLine): boolean {
 
 export type LineSplitter = (chunks: AsyncIterable<Uint8Array>, start?: LineStart) => AsyncIterable<InputLine>;
 
-/** The lines as they are; those above `maxLineBytes` have no bytes. With a label, a JSON array is a Failure `body`. */
+/** The lines as they are; those above `maxLineBytes` have no bytes. With a label, text of another format is a Failure `body`. */
 export function lineSplitter(maxLineBytes: number, label?: string): LineSplitter {
   return (chunks, start) =>
     start === undefined && label !== undefined
-      ? splitLines(rejectJsonArray(chunks, label), maxLineBytes)
+      ? splitLines(rejectOtherText(chunks, label), maxLineBytes)
       : splitLines(chunks, maxLineBytes, undefined, start);
 }
 
@@ -48,19 +49,23 @@ export function emptyInputFailure(what: 'lines' | 'rows', path: string, found: s
   });
 }
 
-/** The same chunks. Throws Failure `body` for JSON in an array, which would be an error in every line. */
-export async function* rejectJsonArray(
+/** The same chunks. Throws Failure `body` for JSON in an array, YAML and the like, which would be an error in every line. */
+export async function* rejectOtherText(
   chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   path: string,
 ): AsyncGenerator<Uint8Array, undefined> {
   let isStart = true;
+  const label = path === '-' ? 'stdin' : path;
   for await (const chunk of chunks) {
-    const first: string | undefined = isStart ? /[^\s\ufeff]/.exec(Buffer.from(chunk).toString('utf8'))?.[0] : '';
-    if (first === '[')
-      throw new Failure('body', `${path} is a JSON array, not JSON Lines`, {
-        hint: `write one value per line: jq -c '.[]' ${path === 'stdin' ? '' : `${shellWord(path)} `}> lines.jsonl`,
-      });
-    isStart &&= first === undefined;
+    const text: string = isStart
+      ? Buffer.from(chunk)
+          .toString('utf8')
+          .replace(/^[\s\ufeff]+/, '')
+      : '';
+    const { name, hint } =
+      (text !== '' && otherTextFormat(path, text, label === 'stdin' ? '' : `${shellWord(path)} `)) || {};
+    if (name !== undefined) throw new Failure('body', `${label} is ${name}, not JSON Lines`, { hint });
+    isStart &&= text === '';
     yield chunk;
   }
   return undefined;
@@ -73,7 +78,7 @@ export async function rejectOtherInput(label: string, path: string): Promise<voi
     try {
       const head = await readAt(file, 0, HEAD_BYTES);
       rejectHead(head, label);
-      for await (const _ of rejectJsonArray([head], label));
+      for await (const _ of rejectOtherText([head], label));
     } finally {
       await file.close();
     }

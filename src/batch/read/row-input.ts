@@ -27,7 +27,7 @@ import { parseJson } from '../../json/parse-json.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { flagTarget, type Operation } from '../../operations/operation.ts';
 import type { BatchFlagOptions } from '../batch-flags.ts';
-import { emptyInputFailure, isEmptyLine, type LineSplitter, rejectJsonArray } from './batch-input.ts';
+import { emptyInputFailure, isEmptyLine, type LineSplitter, rejectOtherText } from './batch-input.ts';
 import { checkUtf8, rejectOtherFormats } from './input-encoding.ts';
 import { isTableName, openTable, parseDelimiter } from './table-records.ts';
 
@@ -120,7 +120,7 @@ async function* textLines(
 ): AsyncGenerator<InputLine> {
   const known = rejectOtherFormats(chunks, path);
   let rows = 0;
-  for await (const line of splitLines(isText ? known : rejectJsonArray(known, path), maxBodyBytes)) {
+  for await (const line of splitLines(isText ? known : rejectOtherText(known, path), maxBodyBytes)) {
     const { bytes } = line;
     const isRow = !isEmptyLine(line);
     if (isRow) rows += 1;
