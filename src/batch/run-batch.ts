@@ -103,7 +103,7 @@ async function runSteps(request: BatchRequest, context: Context): Promise<void> 
   const isPreviewOnly = previewFormat && !batchOptions.isResumed;
   let selected = rows || isPreviewOnly ? await selectLines(whole, undefined, keepInput, context) : undefined;
   if (selected && isPreviewOnly) return checkLines(selected.plan, context, previewFormat);
-  if (!settings.destination) throw missingBaseUrl();
+  if (!settings.destination) throw missingBaseUrl(context.runtime);
   const defaults = rows && { fieldEdits: [], perLineFlags: new Map([...rows.given, ...rows.lineFlags]) };
   const identity = createBatchIdentity(settings.destination.url, batchOptions, {
     ...checks,

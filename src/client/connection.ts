@@ -27,7 +27,7 @@ export interface Connection {
 export async function connect(settings: Settings, context: Context, authorization?: Authorization, isReused = false) {
   const { report } = context;
   const { destination, profile, timeoutMs, maxRetries, overloadStatuses } = settings;
-  if (!destination) throw missingBaseUrl(profile);
+  if (!destination) throw missingBaseUrl(context.runtime, profile);
   report.addSecrets(headerSecrets(settings.headers));
   const authorized = authorization ?? (await readAuthorization(settings, context));
   const opened = await openTransport(destination, context, isReused);

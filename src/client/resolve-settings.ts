@@ -88,7 +88,7 @@ export async function resolveSettings(
   const traceAuth = resolveSetting('trace_auth', sources);
   if (traceAuth) readSettingValue(findSetting('trace_auth'), traceAuth.text, traceAuth.label, runtime.cwd);
   const history = resolveHistoryMode(sources);
-  if (!target && !previewFormat) throw missingBaseUrl(selected);
+  if (!target && !previewFormat) throw missingBaseUrl({ env }, selected);
   if (target?.isLocal && previewFormat === 'curl')
     throw usageFailure('--curl needs a URL, and --local has none', 'run svc serve, and pass its URL with --base-url');
   const { cacert, cert, key } = options;

@@ -3,6 +3,7 @@ import { type Failure, usageFailure } from '../errors.ts';
 import type { ConnectOptions } from '../http/open-socket.ts';
 import type { Operation } from '../operations/operation.ts';
 import { findBaseUrl, joinUrl, operationPathIn, resolveBaseUrl } from './base-url.ts';
+import { otherToolVariables } from './environment.ts';
 import { LOCAL_PROFILE_NAME } from './profile-store.ts';
 import type { SelectedProfile } from './select-profile.ts';
 
@@ -55,11 +56,21 @@ export function traceBaseUrl(destination: Destination | undefined): string {
 }
 
 /** The failure of a request without a base URL. A profile that `--profile` names rules `--local` out. */
-export function missingBaseUrl(selected?: Pick<SelectedProfile, 'name' | 'source'>): Failure {
+export function missingBaseUrl(
+  { env }: Pick<Context['runtime'], 'env'>,
+  selected?: Pick<SelectedProfile, 'name' | 'source'>,
+): Failure {
+  const [[url], [key, ...otherKeys]] = [otherToolVariables('url', env), otherToolVariables('key', env)];
+  const scheme = url && !env[url]?.includes('://') ? 'http://' : '';
+  const flags = [
+    `--base-url ${url ? `"${scheme}$${url}"` : '<url>'}`,
+    ...(key ? [`--token-env ${otherKeys.length > 0 ? '<variable>' : key}`] : []),
+  ];
+  const others = url || key ? `; for the server of other tools, write ${flags.join(' ')}` : '';
   return usageFailure(
     'no base URL is set',
     selected?.source === '--profile'
-      ? `run: svc auth login --profile ${selected.name} --base-url <url>`
-      : 'run: svc auth login --base-url <url>, or add --local to use the local service',
+      ? `run: svc auth login --profile ${selected.name} --base-url <url>${others}`
+      : `run: svc auth login --base-url <url>, or add --local to use the local service${others}`,
   );
 }

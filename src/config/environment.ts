@@ -66,3 +66,10 @@ export function secretVariables({ credentials = [] }: Pick<Runtime, 'credentials
   const ofSettings = settings.flatMap(({ kind, variable }: Setting) => (kind === 'secret' && variable) || []);
   return [...new Set([...ofSettings, ...credentials.map(({ secret }) => secret)])];
 }
+
+/** The variables with values in which other tools expect a key, or a base URL. svc reads them only if a flag names them. */
+export function otherToolVariables(what: 'key' | 'url', env: Runtime['env']): string[] {
+  const names =
+    what === 'key' ? /_API_(?:KEY|TOKEN)$/ : /_(?:BASE_URL|API_BASE)$|^OLLAMA_HOST$|^AZURE_OPENAI_ENDPOINT$/;
+  return Object.keys(env).filter((one) => /^(?!SVC_)[A-Z]\w*$/.test(one) && names.test(one) && env[one]);
+}

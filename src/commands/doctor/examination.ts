@@ -71,7 +71,7 @@ export async function openExamination(options: DoctorOptions, context: Context):
   }
   if (!selected.isLocal && baseUrls.length === 0 && findings.length === findingsBefore)
     await capture(() => {
-      throw missingBaseUrl(selected);
+      throw missingBaseUrl({ env }, selected);
     });
   return { context, options, selected, sources, baseUrls, findings, capture };
 }

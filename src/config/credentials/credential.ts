@@ -5,6 +5,7 @@ import { isLoopbackUrl } from '../../http/proxy.ts';
 import { REDACTED } from '../../output/redaction.ts';
 import { shellWord } from '../../output/shell-quote.ts';
 import type { Runtime } from '../../runtime.ts';
+import { otherToolVariables } from '../environment.ts';
 import type { Profile } from '../profile-store.ts';
 import { profileOrigins, type SelectedProfile } from '../select-profile.ts';
 import { readCommandSecret, readKeychainSecret, type SecretContext } from './secret-programs.ts';
@@ -197,7 +198,7 @@ function variablesOf(scheme: AuthScheme, { credentials = [] }: EnvironmentOf): s
 
 // Keys of other tools, which one flag reads; svc does not guess which of several is meant.
 function otherVariable(scheme: AuthScheme, { env }: EnvironmentOf): string {
-  const names = Object.keys(env).filter((one) => /^(?!SVC_)[A-Z]\w*_API_(?:KEY|TOKEN)$/.test(one) && env[one]);
+  const names = otherToolVariables('key', env);
   if (scheme === 'basic' || names.length === 0) return '';
   return `, or add --token-env ${names.length === 1 ? names[0] : '<variable>'}`;
 }
