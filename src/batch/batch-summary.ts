@@ -80,9 +80,10 @@ function nextStepHint(end: BatchEnd): string {
   if (unknown > 0) return `--resume${tally.resendableLines === unknown ? '' : ' --retry-unknown'} sends them again`;
   if (tally.invalidLines > 0)
     return 'correct the invalid lines (--dry-run lists them), then run it again with --resume --accept-changes';
-  // A batch that was stopped may not have read its whole input.
-  if (resendableFailures === 0 && stopReason === undefined && unsent === 0 && failed === unresolvedLines)
-    return 'the failed lines were applied, so --resume does not send them again';
+  // A pipe that was stopped is not read to its end.
+  const isReadWhole = stopReason === undefined || job.input.totalBytes !== undefined;
+  if (isReadWhole && resendableFailures === 0 && unsent === 0 && failed === unresolvedLines)
+    return 'the failed lines were applied; remove their results from the output, and --resume --retry-unknown sends them again';
   return '--resume sends lines without a result, and failed lines that were not applied';
 }
 

@@ -578,7 +578,9 @@ it('feedback without an id that got an invalid response is not said to be sent a
     cwd,
     env: { ...credentials, SVC_BASE_URL: url },
   });
-  expect(stderr).toContain('\n  the failed lines were applied, so --resume does not send them again\n');
+  expect(stderr).toContain(
+    '\n  the failed lines were applied; remove their results from the output, and --resume --retry-unknown sends them again\n',
+  );
   expect(readdirSync(cwd).sort()).toEqual(['in.jsonl', 'out.jsonl', 'out.jsonl.journal']);
 });
 

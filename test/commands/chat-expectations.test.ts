@@ -133,17 +133,25 @@ describe('expectations', () => {
     expect(stderr).toContain('--expect-schema @-: invalid JSON');
   });
 
-  it('of a batch that is resumable: says that the failed lines are not sent again', async () => {
-    const cwd = temporaryDirectory();
-    writeFileSync(join(cwd, 'in.jsonl'), '{"messages":[{"role":"user","content":"x"}]}\n');
-    const flags = ['--batch', 'in.jsonl', '--expect-text', '^Yes', '-o', 'out.jsonl'];
-    const { code, stderr } = await ask([completion('No')], flags, cwd);
-    expect(code).toBe(10);
-    expect(stderr).toContain('the failed lines were applied, so --resume does not send them again');
-    const again = await ask([], [...flags, '--resume'], cwd);
-    expect([again.code, again.bodies]).toEqual([10, []]);
-    expect((await svc(['batch', 'merge', 'out.jsonl'], { cwd })).stderr).not.toContain('is not complete');
-  });
+  it.each([[], ['--max-failures', '0'], ['--fail-fast']])(
+    'of a batch that is resumable: says what sends the failed lines again, which works: %s',
+    async (...stop) => {
+      const cwd = temporaryDirectory();
+      writeFileSync(join(cwd, 'in.jsonl'), '{"messages":[{"role":"user","content":"x"}]}\n');
+      const flags = ['--batch', 'in.jsonl', '--expect-text', '^Yes', '-o', 'out.jsonl', ...stop];
+      const { code, stderr } = await ask([completion('No')], flags, cwd);
+      expect(code).toBe(10);
+      expect(stderr).toContain(
+        'the failed lines were applied; remove their results from the output, and --resume --retry-unknown sends them again',
+      );
+      const again = await ask([], [...flags, '--resume'], cwd);
+      expect([again.code, again.bodies]).toEqual([10, []]);
+      expect((await svc(['batch', 'merge', 'out.jsonl'], { cwd })).stderr).not.toContain('is not complete');
+      writeFileSync(join(cwd, 'out.jsonl'), '');
+      const removed = await ask([completion('Yes')], [...flags, '--resume', '--retry-unknown'], cwd);
+      expect([removed.code, removed.bodies.length]).toEqual([0, 1]);
+    },
+  );
 
   it('apply to each line of a batch, and JUnit is read by another parser', async () => {
     const cwd = temporaryDirectory();
