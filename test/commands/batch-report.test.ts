@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { formatBatchSummary, lostResultsFailure } from '../../src/batch/batch-summary.ts';
@@ -67,6 +67,41 @@ describe('a comparison', () => {
     expect(same.code).toBe(0);
     expect(readFileSync(join(cwd, 'c.html'), 'utf8')).toContain('2 lines left out: no result in ./less.jsonl');
   });
+});
+
+it('a report says how many lines were not sent, and which were sent without a result', async () => {
+  const { cwd } = await finishedBatch(['--max-failures', '0']);
+  const report = async (...args: string[]) => {
+    const text = (await svc(['batch', 'report', ...args, '--format', 'text'], { cwd })).stdout;
+    const { stdout, stderr } = await svc(['batch', 'report', ...args, '--json', '--html', 'r.html'], { cwd });
+    const { lines, unknown, unsent } = JSON.parse(stdout);
+    const [, page] = /<dt>Not sent<\/dt><dd>(.*?)<\/dd>/.exec(readFileSync(join(cwd, 'r.html'), 'utf8')) ?? [];
+    return { head: text.split('\n', 1)[0], lines, unknown, unsent, page, stderr };
+  };
+  const stopped = { lines: 10, unknown: 0, unsent: 20, page: '20' };
+  const head = '10 lines: 9 done, 1 failed, 0 unknown; 20 not sent';
+  expect(await report('out.jsonl')).toMatchObject({ ...stopped, head });
+  const [journal = '', results = ''] = ['out.jsonl.journal', 'out.jsonl'].map((name) =>
+    readFileSync(join(cwd, name), 'utf8'),
+  );
+  writeFileSync(join(cwd, 'out.jsonl'), results.replace(/.*\n/, ''));
+  expect(await report('out.jsonl')).toMatchObject({ ...stopped, lines: 10, unknown: 1 });
+  writeFileSync(join(cwd, 'out.jsonl'), results);
+  // A run that was killed did not count its lines.
+  writeFileSync(join(cwd, 'out.jsonl.journal'), journal.replace(/^\{"empty".*\n/m, ''));
+  const killed = {
+    unsent: null,
+    page: 'not known',
+    head: expect.stringMatching(/; the input was not read to its end$/),
+  };
+  expect(await report('out.jsonl')).toMatchObject(killed);
+  writeFileSync(join(cwd, 'out.jsonl.journal'), `x\n${journal}`);
+  expect(await report('out.jsonl')).toMatchObject({
+    unsent: null,
+    stderr: expect.stringContaining('not a valid record'),
+  });
+  rmSync(join(cwd, 'out.jsonl.journal'));
+  expect(await report('out.jsonl')).toMatchObject({ unsent: null, head: '10 lines: 9 done, 1 failed, 0 unknown' });
 });
 
 describe('the summary of a batch', () => {
@@ -292,16 +327,17 @@ describe('svc batch report', () => {
   });
 
   it.each([
-    ['a torn line', '{"line":31,"id":nu', 30],
-    ['zeros', '\0'.repeat(512), 30],
-    ['zeros only', '\0'.repeat(512), 0],
-  ])('reads the output of a killed run that ends in %s', async (_, end, lines) => {
+    ['a torn line', '{"line":31,"id":nu', { lines: 30, done: 27, unsent: 0 }],
+    ['zeros', '\0'.repeat(512), { lines: 30, done: 27, unsent: 0 }],
+    // The lines that were refused may be sent again.
+    ['zeros only', '\0'.repeat(512), { lines: 27, done: 0, unknown: 27, unsent: 3 }],
+  ])('reads the output of a killed run that ends in %s', async (_, end, counts) => {
     const { cwd } = await finishedBatch();
     const path = join(cwd, 'out.jsonl');
-    writeFileSync(path, `${lines === 0 ? '' : readFileSync(path, 'utf8')}${end}`);
+    writeFileSync(path, `${counts.done === 0 ? '' : readFileSync(path, 'utf8')}${end}`);
     const { code, stdout, stderr } = await svc(['batch', 'report', 'out.jsonl'], { cwd });
     expect(code, stderr).toBe(0);
-    expect(JSON.parse(stdout)).toMatchObject({ lines });
+    expect(JSON.parse(stdout)).toMatchObject(counts);
   });
 
   it('survives usage beyond all numbers, and escapes control and bidirectional characters in its page', async () => {

@@ -3,13 +3,14 @@ import { createReadStream } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { isTableName, openTable } from '../../batch/read/table-records.ts';
+import { batchJournalFile, readBatchJournal } from '../../batch/store/batch-journal.ts';
 import { createLineTable, type IndexedResult, type LineTable } from '../../batch/store/line-table.ts';
 import type { OutputPath } from '../../batch/store/output-file.ts';
 import { MAX_RESULT_BYTES, readOutput, readResult, resolveOutputs } from '../../batch/store/output-file.ts';
 import { classifyLine } from '../../batch/store/result-line.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
-import { usageFailure } from '../../errors.ts';
+import { toFailure, usageFailure } from '../../errors.ts';
 import { withFileFailure } from '../../files/file-errors.ts';
 import { rejectReplacedInput } from '../../files/file-replacement.ts';
 import { limitYoungGeneration } from '../../files/heap-limit.ts';
@@ -59,14 +60,15 @@ export async function runBatchReport(
         'run: svc batch report before.jsonl after.jsonl --compare',
       );
     const reports = [createBatchReport(first.displayPath), createBatchReport(second.displayPath)] as const;
-    const comparison = await compareOutputs([await addFile(reports[0], first), await addFile(reports[1], second)]);
+    const tables = [await addFile(reports[0], first, context), await addFile(reports[1], second, context)] as const;
+    const comparison = await compareOutputs(tables);
     for (const report of reports) await addPrompts(report, options.input, runtime);
     await writeReportPage(htmlPath, () => comparisonHtml(reports, comparison), context);
     const text = (): string => comparisonText(reports, comparison);
     await printResult({ ...resultOf(comparisonJson(reports, comparison)), text }, printed);
   } else {
     const report = createBatchReport(args.join(', '));
-    for (const file of files) await addFile(report, file);
+    for (const file of files) await addFile(report, file, context);
     await addPrompts(report, options.input, runtime);
     await writeReportPage(htmlPath, () => reportHtml(report), context);
     const text = (): string => reportText(report, stdout.columns, hasPlot);
@@ -74,9 +76,10 @@ export async function runBatchReport(
   }
 }
 
-async function addFile(report: BatchReport, file: OutputPath): Promise<IndexedOutput> {
+async function addFile(report: BatchReport, file: OutputPath, context: Context): Promise<IndexedOutput> {
   const table = createLineTable();
   const { validBytes } = await readOutput(file, 0, table);
+  await addMissingLines(report, file, table, context);
   if (validBytes === 0) return { ...file, table };
   try {
     for await (const { bytes, offset } of splitLines(
@@ -94,6 +97,25 @@ async function addFile(report: BatchReport, file: OutputPath): Promise<IndexedOu
     throw unreadableInputFailure(file.displayPath, error);
   }
   return { ...file, table };
+}
+
+// The journal, if there is one, knows of lines that the output lacks: those that were sent, and the number of all.
+async function addMissingLines(report: BatchReport, file: OutputPath, table: LineTable, context: Context) {
+  const recorded = createLineTable();
+  const journal = await readBatchJournal(await batchJournalFile(file), recorded).catch(async (error: unknown) => {
+    await context.report.warn(toFailure(error).message);
+    return undefined;
+  });
+  let known = 0;
+  for (const _ of table.lines()) known += 1;
+  for (const line of recorded.lines()) {
+    if (table.result(line)) continue;
+    known += 1;
+    report.statistics.byStatus.unknown += 1;
+  }
+  const total = journal?.counted?.lines;
+  if (journal && total === undefined) report.isInputUnread = true;
+  report.unsent += total === undefined ? Number.NaN : Math.max(0, total - known);
 }
 
 /** An output whose results are in a table. */

@@ -23,6 +23,9 @@ export function createBatchReport(name: string) {
     responses: sample(),
     /** The prompts of lines, if the input is known. */
     prompts: new Map<number, string>(),
+    /** Lines that no run sent; NaN if an output does not say, for example because its input was not read to its end. */
+    unsent: 0,
+    isInputUnread: false,
   };
 }
 

@@ -75,7 +75,8 @@ export function heldRows({ heldBy }: BatchStatistics): [text: string, count: str
 }
 
 /** The report for a terminal of `columns` columns, with histograms. */
-export function reportText({ statistics, expectations }: BatchReport, columns: number, hasPlot = false): string {
+export function reportText(report: BatchReport, columns: number, hasPlot = false): string {
+  const { statistics, expectations, unsent, isInputUnread } = report;
   const { byStatus, retries } = statistics;
   const { done, failed, unknown } = byStatus;
   const counts = [`${formatCount(done)} done`, `${formatCount(failed)} failed`, `${formatCount(unknown)} unknown`];
@@ -101,7 +102,12 @@ export function reportText({ statistics, expectations }: BatchReport, columns: n
     return `\n${title}\n${plotBars(bars, columns)}`;
   });
   const plots = [...lines, ...histograms, ...courses].join('');
-  return `${formatCount(total)} ${pluralize(total, 'line')}: ${counts.join(', ')}\n${plots}`;
+  const rest = isInputUnread
+    ? '; the input was not read to its end'
+    : unsent > 0
+      ? `; ${formatCount(unsent)} not sent`
+      : '';
+  return `${formatCount(total)} ${pluralize(total, 'line')}: ${counts.join(', ')}${rest}\n${plots}`;
 }
 
 type Slice = ReturnType<typeof sliceTime>[number];
@@ -113,7 +119,7 @@ const courseTitles = [
   ['Lines per second', ({ perSecond }: Slice) => perSecond],
 ] as const;
 
-export function reportJson({ statistics, expectations }: BatchReport): { readonly [name: string]: JsonValue } {
+export function reportJson({ statistics, expectations, unsent }: BatchReport): { readonly [name: string]: JsonValue } {
   const { byStatus, retries, latency, promptTokens, completionTokens, totals } = statistics;
   const { done, failed, unknown } = byStatus;
   return {
@@ -121,6 +127,7 @@ export function reportJson({ statistics, expectations }: BatchReport): { readonl
     done,
     failed,
     unknown,
+    unsent: Number.isNaN(unsent) ? null : unsent,
     retries,
     failures: sortedCauses(statistics).map(({ cause, count, lines }) => ({ cause, count, first_lines: lines })),
     expectations: Array.from(expectations, ([expectation, counts]) => ({ expectation, ...counts })),
@@ -213,6 +220,10 @@ const figures: readonly Figure[] = [
   countFigure('Done', ({ byStatus }) => byStatus.done, 'better'),
   countFigure('Failed', ({ byStatus }) => byStatus.failed, 'worse'),
   countFigure('Unknown', ({ byStatus }) => byStatus.unknown, 'worse'),
+  {
+    ...countFigure('Not sent', () => 0, 'worse'),
+    ...{ read: ({ unsent }) => (Number.isNaN(unsent) ? undefined : unsent), lack: 'not known' },
+  },
   countFigure('Retries', ({ retries }) => retries, 'worse'),
   sumFigure('Prompt tokens', ({ promptTokens }) => ({ sum: promptTokens.sum(), count: promptTokens.count() })),
   sumFigure('Completion tokens', ({ completionTokens: { sum, count } }) => ({ sum: sum(), count: count() })),
