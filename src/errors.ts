@@ -32,7 +32,7 @@ export const exitCodes = {
     'rate limited or unavailable (408, 421, 425, 429, 503 with Retry-After or a proof) after all retries; not applied',
     'later',
   ),
-  partly_failed: exitCode(10, 'some lines of a batch failed', 'yes, with --resume'),
+  partly_failed: exitCode(10, 'some lines of a batch failed', 'yes, with --resume; unknown lines with --retry-unknown'),
   invalid_response: exitCode(
     11,
     'invalid response, or a stream was cut; the request was applied (an error in place of a result, or an HTML page: unknown)',

@@ -42,7 +42,7 @@ const contract: readonly (readonly [code: number, again: string, ...words: strin
   [7, 'yes', 'could not connect', 'not sent completely', 'not applied'],
   [8, 'only if the request is safe to retry', 'outcome unknown', 'lost', 'timed out', '502', '504', '52x'],
   [9, 'later', 'rate limited', 'unavailable', '408, 421, 425, 429', '503 with Retry-After', 'not applied'],
-  [10, 'yes, with --resume', 'lines of a batch failed'],
+  [10, 'yes, with --resume; unknown lines with --retry-unknown', 'lines of a batch failed'],
   [11, 'no', 'invalid response', 'stream was cut', 'applied'],
   [12, 'after fixing the input', 'file', 'pipe', 'disk'],
   [13, 'after reviewing the cause', 'safety check', 'duplicate job', 'insecure transport', 'expectation'],
