@@ -58,11 +58,7 @@ export async function failureFromStatus(response: HttpResponse, context: Request
       summary,
       retryAfterMs: waitMs,
       isProvenRefusal,
-      // No wait brings credentials to a request that has none.
-      isPermanent:
-        code === 'unreachable' ||
-        (code === 'rate_limited' && serviceError.isQuotaError) ||
-        (code === 'credentials' && context.authorization === undefined),
+      isPermanent: code === 'unreachable' || isPermanent(code, serviceError, context),
       issues,
       hint: hint ?? (code === 'refused' && issues.length === 0 ? schemaHint : undefined),
     },
@@ -102,7 +98,6 @@ export function failureFromErrorBody(
       ? `${serviceName(context.destination)} ${what}`
       : `${statusSummary(status, String(status), context)}${place}`;
   const httpStatus = context.response?.status ?? 0;
-  const isQuota = code === 'rate_limited' && serviceError.isQuotaError;
   const suffix = applied === 'unknown' ? mayBeApplied('; the request', context) : '';
   return requestFailure(
     code,
@@ -112,7 +107,7 @@ export function failureFromErrorBody(
       summary,
       status: status ?? httpStatus,
       issues: locateIssues(serviceError, context),
-      isPermanent: isQuota,
+      isPermanent: isPermanent(code, serviceError, context),
       hint:
         code === 'rate_limited' && applied !== 'no'
           ? undefined
@@ -120,6 +115,11 @@ export function failureFromErrorBody(
     },
     context,
   );
+}
+
+// No wait brings a quota back, or credentials to a request that has none.
+function isPermanent(code: FailureCode, { isQuotaError }: ServiceError, { authorization }: RequestContext): boolean {
+  return (code === 'rate_limited' && isQuotaError) || (code === 'credentials' && authorization === undefined);
 }
 
 /** The fields that an error names, with the places in the command or its files that their values came from. */

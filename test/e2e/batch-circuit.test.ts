@@ -73,7 +73,7 @@ describe('a token that expires in the middle of a batch', () => {
     const { code, stderr } = await ended;
     expect(code, stderr).toBe(130);
     expect(stderr).toContain('in a row, the last with: ');
-    expect(stderr).toContain('; the batch waits and tries one line at a time, up to 10 times in 5 minutes\n');
+    expect(stderr).toContain('; the batch waits and tries one line at a time, up to 10 times in 6 min\n');
     const { failed, unsent, unknown } = totals(stderr);
     expect(failed).toBeGreaterThanOrEqual(21);
     expect(failed).toBeLessThanOrEqual(30);
@@ -95,8 +95,9 @@ describe('a token that expires in the middle of a batch', () => {
   });
 });
 
-it('a service that needs credentials, without any, is not waited for', async () => {
-  const { requests, options } = await batch((_, response) => expired(response), {});
+it.each([401, 200])('a service that needs credentials, without any, is not waited for: status %d', async (status) => {
+  const error = { error: { message: 'no key', code: 401 } };
+  const { requests, options } = await batch((_, response) => answerJson(response, error, status), {});
   const { code, stderr } = await run([...ARGS, '--concurrency', '8'], options);
   expect(code, stderr).toBe(10);
   const { done: sent, failed, unknown, unsent } = totals(stderr);
@@ -105,6 +106,7 @@ it('a service that needs credentials, without any, is not waited for', async () 
   expect(failed).toBeLessThan(28);
   expect(unsent).toBe(LINES - failed);
   expect(stderr).toContain('rejected the request without credentials');
+  expect(stderr).toMatch(/\n {2}to store credentials, run: svc auth login .*; then continue with --resume\n/);
   expect(stderr).not.toContain('the batch waits');
 });
 

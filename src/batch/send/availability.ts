@@ -1,4 +1,5 @@
 import { Failure } from '../../errors.ts';
+import { formatSeconds } from '../../output/transfer-text.ts';
 import type { Runtime } from '../../runtime.ts';
 import type { BatchOptions } from '../batch-options.ts';
 
@@ -24,6 +25,7 @@ const MAX_SERVICE_FAILURES = 20;
 const MIN_TRIAL_INTERVAL_MS = 1000;
 const MAX_TRIAL_INTERVAL_MS = 60_000;
 const MAX_TRIALS = 10;
+const TRIALS_MS = Array.from({ length: MAX_TRIALS }, (_, failed) => trialWaitMs(failed)).reduce((sum, ms) => sum + ms);
 
 /**
  * Whether the service of a batch can be used (docs/internals/contract.md, batches). While no connection can be made, while it refuses every
@@ -194,8 +196,10 @@ function createTrials({ elapsed, waitFor, giveUp }: Wait, isEnabled: boolean, on
       const what = `the service failed ${failures} requests in a row, the last with: ${failure.message}`;
       if (nextTrialAt > 0) failedTrials += 1;
       else if (!failure.facts.isPermanent)
-        onOutage(`${what}; the batch waits and tries one line at a time, up to ${MAX_TRIALS} times in 5 minutes`);
-      const waitMs = Math.min(MAX_TRIAL_INTERVAL_MS, MIN_TRIAL_INTERVAL_MS * 2 ** failedTrials);
+        onOutage(
+          `${what}; the batch waits and tries one line at a time, up to ${MAX_TRIALS} times in ${formatSeconds(TRIALS_MS / 1000)}`,
+        );
+      const waitMs = trialWaitMs(failedTrials);
       nextTrialAt = elapsed() + waitMs;
       if (failedTrials >= MAX_TRIALS || failure.facts.isPermanent) giveUp(what);
       else waitFor(waitMs);
@@ -210,6 +214,10 @@ function createTrials({ elapsed, waitFor, giveUp }: Wait, isEnabled: boolean, on
     },
     skippedRetries: () => skippedRetries,
   };
+}
+
+function trialWaitMs(failedTrials: number): number {
+  return Math.min(MAX_TRIAL_INTERVAL_MS, MIN_TRIAL_INTERVAL_MS * 2 ** failedTrials);
 }
 
 function isConnectFailure({ code, facts }: Failure): boolean {

@@ -1,4 +1,4 @@
-import type { Failure } from '../../errors.ts';
+import type { Failure, FailureCode } from '../../errors.ts';
 import type { InputLine } from '../../files/split-lines.ts';
 import { getMember, kindOf, rawText, stringOf } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
@@ -97,9 +97,10 @@ export function createBatchCounts() {
     answered: 0,
     /** Lines that failed and were, or may have been, applied. */
     unresolvedLines: 0,
-    /** Lines with an invalid body, and the next step for the first of them if the input is of another kind. */
+    /** Lines with an invalid body. */
     invalidLines: 0,
-    invalidHint: '',
+    /** The next step for the first failed line of a kind that has one. */
+    hints: {} as Readonly<Partial<Record<FailureCode, string>>>,
     lostResults: 0,
   };
 }
@@ -144,10 +145,9 @@ export function createBatchRecord(runReport: RunReport | undefined) {
     add: (input: InputLine, result: LineResult): void => {
       addLine(input.number, result);
       if (result.isUnresolved) tally.unresolvedLines += 1;
-      if (result.failure?.code === 'body') {
-        tally.invalidLines += 1;
-        tally.invalidHint ||= result.failure.facts.hint ?? '';
-      }
+      const { code, facts: { hint } = {} } = result.failure ?? {};
+      if (code === 'body') tally.invalidLines += 1;
+      if (code && hint) tally.hints = { [code]: hint, ...tally.hints };
       if (result.isUnresolved && result.isIdempotent)
         tally[result.status === 'unknown' ? 'resendableLines' : 'resendableFailures'] += 1;
       if (result.status !== 'unsent' && result.attempts > 0) tally.sentLines += 1;
