@@ -20,7 +20,7 @@ interface BuildOptions {
   readonly conversation?: JsonSource | undefined;
   /** That of a call whose id is a flag, if svc fills in no field yet. */
   readonly project?: string | undefined;
-  readonly base?: BodyBase;
+  readonly base?: BodyBase | undefined;
 }
 
 /** Builds a body. Throws Failure: usage, `local_file` for files, `body` for a whole body that cannot be parsed. */

@@ -468,7 +468,10 @@ it('selects the model, attaches a file to one prompt and to its retry, and confi
   });
   expect(code).toBe(0);
   expect(otherFields).toEqual(Array(3).fill({ model: 'm-2', stream: true }));
-  expect(JSON.stringify(asked[0])).toContain('my notes');
+  // The same message as that of `svc chat Summarize --attach notes.txt`.
+  expect(asked[0]).toMatchObject([
+    { role: 'user', content: [{ text: 'Summarize' }, { text: expect.stringContaining('my notes') }] },
+  ]);
   expect(asked[1]).toEqual(asked[0]);
   expect(asked[2]).toEqual([
     { role: 'system', content: 'Be brief' },

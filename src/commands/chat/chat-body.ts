@@ -12,12 +12,19 @@ import { requestedChoiceCount } from '../../operations/chat-text.ts';
 import { defaultFormat } from '../../output/output-format.ts';
 import type { RequestStart } from '../operation/request-command.ts';
 
-/** The checked body of a chat, or of a turn of a session. Throws its Failure. */
-export async function buildChatBody(start: RequestStart, conversation: Conversation | undefined, context: Context) {
+/** The checked body of a chat, or of a turn of a session, whose prompt was typed. Throws its Failure. */
+export async function buildChatBody(
+  start: RequestStart,
+  conversation: Conversation | undefined,
+  context: Context,
+  typedPrompt?: string,
+) {
   const { settings, input, options, deadline } = start;
   const fill = settings.isExact ? undefined : settings.defaults;
   const inputs = createBodyInputs(context, deadline);
-  const built = await buildBody(input, { settings: fill, conversation: conversation?.source }, inputs);
+  // Typed, one dash is a prompt and not stdin.
+  const base = typedPrompt === undefined ? undefined : { prompt: typedPrompt };
+  const built = await buildBody(input, { settings: fill, conversation: conversation?.source, base }, inputs);
   if (isMessageListAsText(built))
     await context.report.note(
       'the prompt is a JSON array of messages, sent as text; to send messages, write --messages @file, or @- for stdin',

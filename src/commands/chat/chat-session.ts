@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { givenText, givenTexts } from '../../body/body-flags.ts';
+import { givenText } from '../../body/body-flags.ts';
 import { type Conversation, isEmptyConversation, messagesAfterResponse } from '../../body/chat/conversation.ts';
 import { isIssue, type JsonSource, parseJsonSource } from '../../body/json-source.ts';
 import { type Authorization, readAuthorization } from '../../client/connection.ts';
@@ -299,12 +299,10 @@ async function sendTurn(turn: Turn, session: ChatSession, signal: AbortSignal): 
     close: async () => {},
   };
   const given = new Map(session.given);
-  // As a message: a prompt of one dash would be stdin.
-  given.set('message', [...givenTexts(given, 'message'), `user:${turn.prompt}`]);
   if (turn.files.length > 0) given.set('attach', turn.files);
   const deadline = createDeadline(start.settings.timeoutMs, context.runtime);
   const turnStart = { ...start, deadline, input: { ...start.input, given } };
-  const draft = await buildChatBody(turnStart, conversation, turnContext);
+  const draft = await buildChatBody(turnStart, conversation, turnContext, turn.prompt);
   const hooks = await readHooks(turnStart, turnContext);
   const { authorization } = session;
   session.authorization = undefined;
