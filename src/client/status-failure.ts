@@ -199,7 +199,8 @@ function statusHint(facts: StatusFacts, context: RequestContext): string | undef
   }
   if (status === 413) return 'send a smaller body';
   if ([404, 405, 410, 415].includes(status)) {
-    const named = [['project_id', 'the project'] as const, ['model', 'the model'] as const];
+    const models = url.href.endsWith('/chat/completions') ? `; ${url.href.slice(0, -16)}models lists them` : '';
+    const named = [['project_id', 'the project'] as const, ['model', `the model (-m${models})`] as const];
     const suspects = named.flatMap(([name, text]) => (status === 404 && Object.hasOwn(fields, name) ? [text] : []));
     const rerun = operation.replaces ? '; then run it again with the same ids' : '';
     return `check ${['the base URL', ...suspects].join(' and ')}: the request went to ${url.href}${rerun}`;

@@ -460,7 +460,9 @@ describe('svc doctor --probe', () => {
     const result = await doctor(['--probe', '--base-url', server.url], { ...credentials, ...env });
     expect({ code: result.code, warnings: result.warnings }).toEqual({ code, warnings });
     if (code === 4) expect(result.report.warnings[0].hint).toMatch(/^correct or unset SVC_USERNAME and SVC_PASSWORD;/);
+    if (code === 5 && env.SVC_PROJECT_ID) expect(result.report.warnings[0].hint).toContain('a model server has no');
     expect(result.report.probe).toMatchObject({
+      failed: code !== 0,
       status: Number(status.slice(0, 3)),
       project_id: env.SVC_PROJECT_ID ?? 'svc/doctor',
     });

@@ -43,8 +43,19 @@ describe('a server without a key', () => {
     expect((await runBuilt(CHAT, { env: { ...env, SVC_TOKEN: 'tok-1\r\n' } })).code).toBe(0);
     expect(seen.map(({ authorization }) => authorization)).toEqual([undefined, 'Bearer tok-1']);
     expect((await runBuilt([...CHAT, '--curl'], { env })).stdout).not.toContain('Authorization');
+    const missing = await modelServer(404);
+    expect((await runBuilt(CHAT, { env: { SVC_BASE_URL: `${missing.url}/api/v1` } })).stderr).toContain(
+      `check the base URL and the model (-m; ${missing.url}/api/v1/models lists them): the request went to`,
+    );
     const { stdout } = await runBuilt(['doctor', '--json'], { env });
-    expect(JSON.parse(stdout).verdict).toBe('ready for chats, training and feedback');
+    expect(JSON.parse(stdout).verdict).toBe('ready, if the server has them, for chats, training and feedback');
+    const named = await runBuilt(['doctor', '--json'], { env: { SVC_CHAT_BASE_URL: url } });
+    expect(JSON.parse(named.stdout).verdict).toBe('ready for chats; no base URL for training and feedback');
+    const probe = await runBuilt(['doctor', '--json', '--probe'], { env: { ...env, SVC_PROJECT_ID: 'acme/bot' } });
+    expect(JSON.parse(probe.stdout)).toMatchObject({
+      verdict: 'ready, if the server has them, for chats and training; the probe failed for feedback',
+      probe: { failed: true },
+    });
     const verdicts: [object, string][] = [
       [{ SVC_TOKEN: 'tok-1' }, 'ready for chats and training; no credentials for feedback'],
       [{ SVC_USERNAME: 'api', SVC_PASSWORD: 'pw-1' }, 'ready for feedback; no credentials for chats and training'],

@@ -73,8 +73,8 @@ export async function probeService({ context, options, findings }: Examination) 
   const { text: configuredProject } = settings.defaults.project;
   const project_id = configuredProject || PLACEHOLDER_PROJECT_ID;
   const startedAt = runtime.elapsed();
-  const result = (status: number | null) => {
-    return { project_id, status, milliseconds: Math.round(runtime.elapsed() - startedAt) };
+  const result = (status: number | null, failed = false) => {
+    return { project_id, status, failed, milliseconds: Math.round(runtime.elapsed() - startedAt) };
   };
   try {
     return result(await probeFeedbackSchema(project_id, settings, context));
@@ -88,8 +88,9 @@ export async function probeService({ context, options, findings }: Examination) 
     // A service that does not know the placeholder responds, and accepts the credentials.
     const isExpected = code === 'refused' && configuredProject === undefined && status !== undefined && status >= 400;
     // The message of a service may repeat any secret of the profile, and stdout is not redacted.
-    const found = { message: `the probe failed: ${summary}`, code, hint: code === 'credentials' ? hint : undefined };
+    const missing = status === 404 ? 'check the base URL and the project; a model server has no feedback' : undefined;
+    const found = { message: `the probe failed: ${summary}`, code, hint: code === 'credentials' ? hint : missing };
     if (!isExpected) findings.push(found);
-    return result(status ?? null);
+    return result(status ?? null, !isExpected);
   }
 }

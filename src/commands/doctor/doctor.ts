@@ -43,12 +43,13 @@ function urgencyOf({ code }: Examination['findings'][number]): number {
   return first.includes(code) ? first.indexOf(code) : first.length;
 }
 
+const UNSURE = 'ready, if the server has them, for';
 const uses = { chat: 'chats', train: 'training', trace: 'feedback' } as const;
 
 // `ready for chats; no credentials for feedback`. Nothing is ready with an invalid setting or file.
 function verdictOf(
   { selected: { isLocal }, baseUrls }: Examination,
-  { readyHosts, authorizedHosts, connections }: Sections,
+  { readyHosts, authorizedHosts, connections, probe }: Sections,
   worst: Examination['findings'][number] | undefined,
 ): string {
   if (worst?.code && urgencyOf(worst) < urgencyOf({ message: '', code: 'credentials' }))
@@ -62,14 +63,16 @@ function verdictOf(
     if (origin === undefined) return 'no base URL for';
     const isKeyless = readyHosts.includes(host) && !keyedOrigins.includes(origin);
     if (!isKeyless && !authorizedHosts.includes(host)) return 'no credentials for';
-    return connections.some(({ hosts, reached }) => reached && hosts.includes(host))
-      ? 'ready for'
-      : 'no connection for';
+    if (!connections.some(({ hosts, reached }) => reached && hosts.includes(host))) return 'no connection for';
+    if (host === 'trace' && probe?.failed) return 'the probe failed for';
+    // A model server under --base-url has chats alone.
+    return isKeyless && baseUrls.filter(({ url }) => url.origin === origin).length > 1 ? UNSURE : 'ready for';
   };
   const hosts = ['chat', 'train', 'trace'] as const;
   const states = [
     'ready for',
-    'ready without credentials for',
+    UNSURE,
+    'the probe failed for',
     'no base URL for',
     'no credentials for',
     'no connection for',
