@@ -16,7 +16,7 @@ export async function lineWarnings(line: PreparedCommandLine, { env, credentials
   const outputs = tokens.flatMap(({ flag, value }) => (flag?.name === 'output' && value !== undefined ? [value] : []));
   const [first, last] = [outputs[0], outputs.at(-1)];
   const warnings = first === last ? [] : [`--output was given twice: only ${last} is written, not ${first}`];
-  warnings.push(...otherFormat(line, last));
+  warnings.push(...otherFormat(line, last), ...commandPrompt(line));
   // The output of `call run` is that of another program.
   if (command?.argument?.usage) return warnings;
   const variables = settings.flatMap(({ variable }: Setting) => variable ?? []);
@@ -54,6 +54,17 @@ function otherFormat({ tokens, command }: PreparedCommandLine, output = ''): str
     ? `for a page: svc batch report ${shellWord(output)} --html <file>`
     : `for a table: svc batch merge ${shellWord(output)} ${table} -o <file>`;
   return [`-o ${output} writes JSON Lines; ${hint}`];
+}
+
+// Operands that begin as commands of other tools do, joined by line feeds.
+const COMMAND =
+  /^(?:(?:chat|completions?)\n.*|(?:chat|complete|create|ask|send|new|run|start|stop|list|ls|show|get|delete|rm|cancel|login|logout|status|history|logs?|models?|config|version|info|clear|reset|exit|quit)(?:\n\S+)?)$/s;
+
+// `svc chat list`: its words are the prompt.
+function commandPrompt({ tokens, literal, command }: PreparedCommandLine): string[] {
+  const operands = tokens.flatMap(({ form, value }) => (form === undefined && value) || []);
+  if (command?.operation?.arguments?.as !== 'prompt' || literal || !COMMAND.test(operands.join('\n'))) return [];
+  return [`${JSON.stringify(operands.join(' '))} is sent as the prompt; for the commands of svc, run: svc --help`];
 }
 
 // Node decodes every invalid byte of an argument to this character.

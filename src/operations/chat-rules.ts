@@ -26,6 +26,7 @@ export const acceptedChatFields: AcceptedFields = {
 const MAX_STOP_STRINGS = 4;
 const MAX_BAD_WORD_TOKENS = 1024;
 
+const knownRoles = ['developer', 'system', 'user', 'assistant', 'tool', 'function'];
 const constraints = ['json', 'regex', 'choice', 'grammar', 'json_object', 'structural_tag'];
 
 /** What chat servers reject and single fields do not show (docs/internals/servers.md). */
@@ -33,6 +34,12 @@ export const chatRules: BodyRules = function* (body) {
   const messages = getMember(body, 'messages');
   if (messages && kindOf(messages) === 'list' && itemsAt(body, 'messages').length === 0)
     yield { ...rule('messages', 'is an empty array, not at least one message'), code: 'unwise' };
+  const roles = itemsAt(body, 'messages').map((message) => firstStringMember(message, 'role'));
+  const odd = roles.findIndex((role) => role !== undefined && !knownRoles.includes(role));
+  if (odd !== -1) {
+    const message = `"${roles[odd]}" is a role that few servers know; most know user, assistant, system, developer and tool`;
+    yield { path: ['messages', odd, 'role'], message, code: 'unwise' };
+  }
   const choice = getMember(body, 'tool_choice');
   const tools = itemsAt(body, 'tools').map(functionName);
   if (isSet(choice) && firstStringMember(body, 'tool_choice') !== 'none' && tools.length === 0)
