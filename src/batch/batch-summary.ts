@@ -85,7 +85,8 @@ function nextStepHint(end: BatchEnd): string {
   const isReadWhole = stopReason === undefined || job.input.totalBytes !== undefined;
   if (isReadWhole && resendableFailures === 0 && unsent === 0 && failed === unresolvedLines)
     return 'the failed lines were applied; remove their results from the output, and --resume --retry-unknown sends them again';
-  return '--resume sends lines without a result, and failed lines that were not applied';
+  const limit = stopReason?.includes(' was reached: ') ? '; the limit counts from 0 again' : '';
+  return `--resume sends lines without a result, and failed lines that were not applied${limit}`;
 }
 
 /** The failure of a batch whose results could not be written: counts sent requests and lost responses. */

@@ -44,11 +44,13 @@ export async function createBodyCheck(operation: Operation, strictness: Strictne
   return (draft: Draft, streamedFindings: readonly StreamedFinding[] = [], streamedFiles: readonly string[] = []) => {
     const allFindings = validate(rootOf(draft.doc));
     // A field that svc does not know makes no other file of a whole body.
-    const isIncomplete = allFindings.some(({ code }) => code === 'missing');
+    const isForeign = (base: JsonSource): boolean =>
+      allFindings.some(({ code }) => code === 'missing') ||
+      ![...membersOf(rootOf(base.doc))].some(({ key }) => Object.hasOwn(operation.body, key));
     const other =
       draft.base && allFindings.length > 0
         ? (findOtherOperation(draft.base, operation, strictness.origin) ??
-          (isIncomplete ? otherFile(draft.base, operation) : undefined))
+          (isForeign(draft.base) ? otherFile(draft.base, operation) : undefined))
         : undefined;
     if (other && !isCheckDisabled) {
       const otherHint = strictness.origin === 'tool' ? undefined : other.hint;
@@ -133,10 +135,11 @@ function findOtherOperation(base: JsonSource, operation: Operation, origin: Stri
 
 // What has these members is no body, and which command reads it.
 const otherFiles = [
-  { names: ['line', 'exit_code', 'applied'], kind: 'a result of a batch', words: 'batch report', after: '' },
-  { names: ['resourceSpans'], kind: 'OTLP/JSON', words: 'call import', after: '' },
-  { names: ['trajectories'], kind: 'a group of trajectories', words: 'train', after: '' },
-  { names: ['messages_and_choices'], kind: 'a trajectory', words: 'train', after: ' --group-by metadata.task' },
+  { names: ['line', 'exit_code', 'applied'], kind: 'a result of a batch', words: 'batch report ', after: '' },
+  { names: ['resourceSpans'], kind: 'OTLP/JSON', words: 'call import ', after: '' },
+  { names: ['trajectories'], kind: 'a group of trajectories', words: 'train ', after: '' },
+  { names: ['type', 'properties'], kind: 'a JSON Schema', words: 'chat --json-schema @', after: ' "<prompt>"' },
+  { names: ['messages_and_choices'], kind: 'a trajectory', words: 'train ', after: ' --group-by metadata.task' },
 ];
 
 /** The issue of what is no body of any operation but a file of another command, and the next step. */
@@ -147,7 +150,7 @@ export function otherFile(base: JsonSource | undefined, { command }: Operation) 
   if (!found) return undefined;
   const message = `is ${found.kind}, not a body of svc ${command.join(' ')}`;
   const issue: StreamedFinding = { level: 'error', path: '', at: placeInSource(base), message };
-  return { issue, hint: `run: svc ${found.words} ${inputWord(base)}${found.after}` };
+  return { issue, hint: `run: svc ${found.words}${inputWord(base)}${found.after}` };
 }
 
 function inputWord({ label }: JsonSource): string {

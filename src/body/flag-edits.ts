@@ -269,8 +269,11 @@ async function readJsonArgument(word: string, label: string, path: string, { rea
   const [, name, value = ''] = /^([\w.]+):?=(.+)$/s.exec(word) ?? [];
   const isJson = !isIssue(parseJsonSource(label, value));
   const [full, smallest] = [writeJson(sampleValue(shape)), writeJson(minimalValue(shape))];
-  const hasType = shape.type === 'object' && shape.fields?.type !== undefined && /^[a-z_]+$/.test(word);
-  const sample = hasType ? writeJson({ type: word }) : full.length > MAX_SAMPLE_CHARS ? smallest : full;
+  const { type: ofType, ...others } = (shape.type === 'object' && shape.fields) || {};
+  const types = ofType && /^[a-z_]+$/.test(word) ? (ofType.advice?.oneOf ?? [word]) : [];
+  // A type such as json_schema needs the field of its name.
+  const type = types.find((one) => one.includes(word) && !Object.hasOwn(others, one));
+  const sample = type ? writeJson({ type }) : full.length > MAX_SAMPLE_CHARS ? smallest : full;
   const example =
     file !== undefined
       ? `; the file must hold JSON, such as ${sample}`

@@ -293,9 +293,10 @@ function tooManyArguments(command: Command, line: PreparedCommandLine): Failure 
     );
   const known = otherToolsHint(`${name} ${word}`);
   if (known) return usageFailure(`svc ${name} does not take ${shown}`, synonymHint(known));
-  if (extra && commandsIn(command.words).length > 1 && /^[a-z][a-z-]*$/.test(word))
+  const isFlag = command.flags.some((one) => one.name === word);
+  if (extra && !isFlag && commandsIn(command.words).length > 1 && /^[a-z][a-z-]*$/.test(word))
     return unknownCommand([...command.words, word]);
-  const tokens = readWordsAsFlags(command, line.tokens, kept, extra);
+  const tokens = readWordsAsFlags(command, line.tokens, kept);
   if (kept && argument?.isFile && isFileName(word))
     return usageFailure(`svc ${name} takes one file`, `run it for each file: svc ${name} ${shellWord(word)}`);
   const literal = argument && !kept ? line.literal?.slice(0, 1) : undefined;
@@ -311,19 +312,18 @@ function tooManyArguments(command: Command, line: PreparedCommandLine): Failure 
 }
 
 // The words behind the argument as the flags that they are likely meant for; a word that fits none is left out.
-function readWordsAsFlags(
-  { flags, operation }: Command,
-  tokens: readonly LineToken[],
-  kept: LineToken | undefined,
-  extra: LineToken | undefined,
-): LineToken[] {
+function readWordsAsFlags({ flags, operation }: Command, tokens: readonly LineToken[], kept?: LineToken): LineToken[] {
   const used = new Set(tokens.map((token) => token.flag));
-  return tokens.flatMap((token) => {
+  const namedBy = (token: LineToken = { form: '' }): Flag | undefined =>
+    flags.find((one) => isOperand(token) && takesValue(one) && one.name === flagName(token.value ?? ''));
+  return tokens.flatMap((token, at) => {
     const text = token.value ?? '';
-    const setting = kept && flags.find((one) => one.name === flagName(kept.value ?? ''));
+    const [before, after] = [tokens[at - 1], tokens[at + 1]];
+    const named = isOperand(token) ? namedBy(before) : undefined;
     // `svc profile set base_url https://...` names no profile.
-    if (setting && token === kept) return [{ value: 'default' }];
-    if (setting && token === extra) return [{ value: text, flag: setting, form: '', start: `--${setting.name}` }];
+    const first = before === kept ? [{ value: 'default' }] : [];
+    if (named) return [...first, { value: text, flag: named, form: '', start: `--${named.name}` }];
+    if (namedBy(token) && after && isOperand(after)) return [];
     if (!isOperand(token) || token === kept) return [token];
     const [, typed = '', value = ''] = /^([\w-][\w.[\]-]*):?=(.*)$/s.exec(text) ?? [];
     // `payload[score]=1` of HTTPie.

@@ -4,7 +4,7 @@ import { CommanderError, InvalidArgumentError, Option, Command as Program } from
 import type { RequestOptions } from '../batch/batch-flags.ts';
 import type { Argument, Command, ReadOptions } from '../command.ts';
 import { settings } from '../config/settings.ts';
-import { invalidValueFailure, usageFailure } from '../errors.ts';
+import { Failure, invalidValueFailure, usageFailure } from '../errors.ts';
 import { joinWithOr } from '../fields/closest-match.ts';
 import { flagName } from '../fields/field.ts';
 import { type Flag, flagForms, flagTerm, optionKey, takesValue } from '../flag.ts';
@@ -50,6 +50,8 @@ export async function runCommandLine(line: PreparedCommandLine, cwd: string, run
   try {
     await tree.parseAsync(line.argv, { from: 'user' });
   } catch (error) {
+    if (error instanceof Failure && error.facts.hint?.startsWith('stdin was empty; give a prompt'))
+      throw (await import('./unintended-words.ts')).namePromptInFlag(line, error);
     // The message of commander repeats what was typed, secrets too.
     if (!(error instanceof CommanderError)) throw error;
     throw (await mistakes()).explainMistake(error.code, line);

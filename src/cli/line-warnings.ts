@@ -17,6 +17,11 @@ export async function lineWarnings(line: PreparedCommandLine, { env, credentials
   const [first, last] = [outputs[0], outputs.at(-1)];
   const warnings = first === last ? [] : [`--output was given twice: only ${last} is written, not ${first}`];
   warnings.push(...otherFormat(line, last), ...commandPrompt(line));
+  const counted = tokens.find(
+    ({ start, flag }, at) => start === '-n' && flag && /^\d+$/.test(tokens[at + 1]?.value ?? ''),
+  );
+  if (counted && command?.flags.some(({ name }) => name === 'n'))
+    warnings.push('-n is --dry-run, and the number after it is part of the prompt; for choices, write --n <n>');
   // The output of `call run` is that of another program.
   if (command?.argument?.usage) return warnings;
   const variables = settings.flatMap(({ variable }: Setting) => variable ?? []);

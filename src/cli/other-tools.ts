@@ -24,6 +24,10 @@ const CANCEL = 'Ctrl-C ends a batch, and --resume continues it';
 const BATCH = 'svc chat --batch <file> -o out.jsonl';
 const MERGE_CSV =
   'svc batch merge out.jsonl --join <table>, or svc batch merge out.jsonl --jq "[.line, .exit_code] | @csv"';
+const EVAL =
+  'svc chat --rows <file> "Classify: {{text}}" --expect-text <regex> -o out.jsonl, and then svc batch report out.jsonl';
+const PULL = 'svc stores no models; name one of the server with svc chat -m <model>';
+const CACHE = 'leave it out: svc does not cache responses';
 const FORMAT = 'write --format <format>, or > <file> after the command';
 const REDIRECT = 'svc follows no redirects; write the final URL with --base-url';
 
@@ -59,7 +63,7 @@ export const otherTools: { readonly [tool: string]: Synonyms } = {
   },
   gh: {
     'login': 'svc auth login', 'logout': 'svc auth logout', 'status': 'svc auth status, or svc doctor', 'api': 'svc chat, or svc spec',
-    'alias': 'svc has no aliases; define one in your shell', 'browse': 'svc serve', 'run': 'svc call run', 'auth refresh': 'svc auth login',
+    'alias': 'svc has no aliases; define one in your shell', 'browse': 'svc serve', 'run': 'svc chat "<prompt>", or svc call run -- <command>', 'auth refresh': 'svc auth login',
     'auth token': 'svc shows no secrets; run: svc auth status', 'auth switch': 'svc profile use <name>', 'auth setup': 'svc auth login',
     '--show-token': 'svc shows no secrets; run: svc auth status', 'auth list': 'svc profile list', 'auth logout --all': '--profile', 'extension': 'svc has no plugins; run: svc --help', 'pr': 'svc has no such command; run: svc --help',
     'run list': 'svc log', 'run view': 'svc log show <n>', 'run watch': 'svc log', 'secret': 'svc auth login', 'variable': 'svc help environment', 'auth setup-git': 'svc auth login', 'search': 'svc log', 'cache': 'svc log clear', 'feedback replace -F': '--set', 'call start -F': '--set', '--jq-args': '--jq', '--scopes': 'leave it out: a token has the rights that the service gave it', '--git-protocol': 'leave it out: svc needs only a URL and credentials', '--skip-ssh-key': 'leave it out: svc needs only a URL and credentials', '--user-name': '--username',
@@ -95,7 +99,7 @@ export const otherTools: { readonly [tool: string]: Synonyms } = {
     '--at': '--attach', '--no-log': 'set SVC_HISTORY=off', '--conversation-id': '--continue', '--cid': '--continue', '--tool': '--tools', '--usage': '--stats',
   },
   aichat: {
-    'ask': 'svc chat', 'chat -r': '--system', 'chat -x': 'write --extract code, or for a proxy set HTTPS_PROXY', 'call -p': '--project-id', 'feedback -p': '--project-id', 'chat -e': 'svc runs no commands of a model; to print them, write --extract code', 'repl': 'svc chat', 'session': 'svc chat', 'sessions': 'svc log', 'info': 'svc doctor', '--role': '--system', '--rag': '--documents', '--list-models': MODELS,
+    'ask': 'svc chat', 'chat -p': 'write the prompt as an argument: svc chat "<prompt>"', 'pull': PULL, 'push': PULL, '--cache': CACHE, '--no-cache': CACHE, '--jsonpath': '--jq', 'chat -r': '--system', 'chat -x': 'write --extract code, or for a proxy set HTTPS_PROXY', 'call -p': '--project-id', 'feedback -p': '--project-id', 'chat -e': 'svc runs no commands of a model; to print them, write --extract code', 'repl': 'svc chat', 'session': 'svc chat', 'sessions': 'svc log', 'info': 'svc doctor', '--role': '--system', '--rag': '--documents', '--list-models': MODELS,
     '--list-sessions': 'svc log', '--info': 'svc doctor', '--serve': 'svc serve', '--code': '--extract code', '--instruction': '--system',
     '--execute': 'svc call run', '--file-input': '--attach', '--session-name': '--conversation', '--macro': '--rows',
   },
@@ -116,7 +120,7 @@ export const otherTools: { readonly [tool: string]: Synonyms } = {
   },
   langfuse: {
     'traces': 'svc log', 'trace': 'svc call run', 'observations': 'svc log', 'spans': 'svc call import', 'score': 'svc feedback replace', 'scores': 'svc feedback schema', 'prompts': 'svc chat',
-    'datasets': 'svc chat --rows <file> "Classify: {{text}}"', 'health': 'svc doctor', 'ingest': 'svc call import', 'import': 'svc call import', 'rate': 'svc feedback replace', 'eval': 'svc batch report', 'test': 'svc doctor --probe', 'ping': 'svc doctor',
+    'datasets': 'svc chat --rows <file> "Classify: {{text}}"', 'health': 'svc doctor', 'ingest': 'svc call import', 'import': 'svc call import', 'rate': 'svc feedback replace', 'eval': EVAL, 'evals': EVAL, 'evaluate': EVAL, 'test': 'svc doctor --probe', 'ping': 'svc doctor',
     'call <file>': 'svc call import <file>', 'call create': 'svc call start --op-name <name>', 'call import-otel': 'svc call import <file>', 'call upload': 'svc call import <file>', 'call status': 'svc call flush', 'call queue': 'svc call flush', 'call retry': 'svc call flush', 'call ls': READ_CALLS, 'call log': CALLS, 'feedback <file>': 'svc feedback replace -f <file>', 'feedback submit': 'svc feedback replace', 'feedback score': 'svc feedback replace', 'feedback log': 'svc feedback schema, which shows the fields of payloads', 'feedback export': 'svc feedback schema, which shows the fields of payloads', 'feedback stats': 'svc feedback schema, which shows the fields of payloads', 'feedback rm': 'svc cannot delete feedback; to replace it, run: svc feedback replace --help', 'feedback remove': 'svc cannot delete feedback; to replace it, run: svc feedback replace --help',
     'call start --op': '--op-name', 'call start --name': '--op-name', 'call run --name': '--op-name', 'call start --input': '--inputs', 'call start --outputs': CALLS, 'call start --output': CALLS, 'call start --end': CALLS, 'call start --tags': '--attributes', 'call start --metadata': '--attributes', 'call start --attrs': '--attributes', 'call start --attr': '--attributes', 'call start --parent': '--parent-id', 'call start --user': '--attributes', 'call run --timeout': 'svc waits for the command; write svc call run -- timeout 60 <command>', 'call run --shell': 'svc call run -- sh -c "<command>"', 'call run --cwd': 'svc call run -- sh -c "<command>"', 'call run --command': 'svc call run -- sh -c "<command>"', 'call run --tags': '--env', 'call flush --dry-run': 'leave it out: svc call flush sends the spooled calls', 'call flush --force': 'leave it out: svc sends all spooled calls', 'call flush --limit': 'leave it out: svc sends all spooled calls',
     '--last': '--since', '--days': '--since', '--hours': '--since', '--window': '--since', '--period': '--since', '--after': '--start', '--before': '--end', '--start-time': '--start', '--end-time': '--end', '--start-date': '--start', '--end-date': '--end', '--reason': '--note', '--text-feedback': '--note', '--thumbs-up': '--emoji', '--thumbs': '--emoji', '--reaction': '--emoji', '--type': '--feedback-type', '--ref': '--svc-ref', '--label': '--feedback-type', '--annotation': '--note',
@@ -148,7 +152,7 @@ const withoutCounterpart: Synonyms = {
   gh: 'repo issue workflow gist release codespace org project ruleset ssh-key gpg-key label attestation copilot preview --clipboard --assignee --reviewer --draft --branch --milestone --title --ref --visibility',
   aws: 'ec2 lambda iam cloudformation dynamodb sqs sns ecr ecs eks rds logs-insights ssm --cli-binary-format --page-size --no-cli-paginate --cli-pager',
   kubectl: 'rollout scale autoscale certificate cordon uncordon drain taint cp kustomize annotate label api-resources api-versions plugin --as --as-group --grace-period --field-selector --field-manager --server-side --record --recursive -R --subresource --cascade --overwrite',
-  docker: 'build pull push tag volume network swarm stack node service commit load pause unpause rename compose buildx --network --entrypoint --cpus --platform --pull --privileged --hostname',
+  docker: 'build tag volume network swarm stack node service commit load pause unpause rename compose buildx --network --entrypoint --cpus --platform --pull --privileged --hostname',
   npm: 'ci audit publish pack link test ping fund --save-dev -D -g --global-style --registry --workspace --omit --production --legacy-peer-deps',
   llm: 'fragments --extract-last --chain-limit --td --ta',
   wandb: 'beta controller pull restore disabled enabled projects scheduler --dir --notes --job_type --group --sweep',

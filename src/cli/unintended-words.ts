@@ -73,3 +73,12 @@ function valueAfterJson(tokens: readonly LineToken[]): string | undefined {
   const isList = /^[a-z_][\w.]*(?:,[a-z_][\w.]*)+$/i.test(value) || RESPONSE_FIELDS.test(value);
   return isList || /^\{.*\}$/s.test(value) ? value : undefined;
 }
+
+/** The failure of a chat without a prompt, with a hint if the last word, which looks like one, is the value of a flag. */
+export function namePromptInFlag({ typed, tokens, words }: PreparedCommandLine, failure: Failure): Failure {
+  const { flag, form, value, start = '' } = tokens.at(-1) ?? {};
+  const isOperand = tokens.some((token) => token.form === undefined);
+  if (!flag || flag.isSecret || value === undefined || typed.at(-1) !== value || isOperand) return failure;
+  const hint = `${shellWord(value)} is the value of ${form}; write the prompt after it: svc ${words.join(' ')} ${start} ${shellWord(value)} "<prompt>"`;
+  return failure.with({ hint });
+}

@@ -20,7 +20,9 @@ export function unknownFlagHint(form: string, command: Command): string {
   const nested = nestedPath(fields, form);
   const short = /^-[^-]./.test(form) ? form.slice(0, 2) : form;
   const long = /^-[a-z]{3}/i.test(form) ? `-${form.toLowerCase()}` : form;
+  const dashed = long.replaceAll('_', '-').toLowerCase();
   return (
+    (dashed !== form && shown.some((flag) => isNamed(flag, dashed)) ? synonymHint(dashed, flags) : undefined) ??
     knownFlag(long, command) ??
     argumentHint(form, command) ??
     formatHint(form, command) ??
@@ -77,12 +79,7 @@ function misspelledFlag(form: string, long: string, flags: readonly Flag[]): str
       long.startsWith(`${one}-`) ||
       (steps.length > 1 && one.endsWith(`-${steps.join('-')}`)),
   );
-  const exact = forms.filter((one) => one === long && long !== form);
-  const near = !long.startsWith('--')
-    ? []
-    : exact.length > 0
-      ? exact
-      : [...closestMatches(long, forms), ...partial].slice(0, 2);
+  const near = long.startsWith('--') ? [...closestMatches(long, forms), ...partial].slice(0, 2) : [];
   return near.length > 0 ? `did you mean ${joinWithOr([...new Set(near)])}?` : undefined;
 }
 

@@ -1,11 +1,12 @@
 import { stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { errorMessage, Failure, type FailureFacts, FILE_LIMIT_HINT } from '../errors.ts';
 
 /** Failure `local_file`: what cannot be done (`read`) with which file, and why. A Failure stays what it is. */
 export function fileFailure(action: string, path: string, error: unknown, facts: FailureFacts = {}): Failure {
   if (error instanceof Failure) return error;
   const [, reason] = reasonsByCode[errorCode(error) ?? ''] ?? [];
-  const hint = reason === PATH_HINT ? pathHint(path) : reason;
+  const hint = reason === PATH_HINT ? pathHint(action, path) : reason;
   return new Failure('local_file', `cannot ${action} ${path}: ${describeFileError(error)}`, { hint, ...facts });
 }
 
@@ -46,7 +47,10 @@ export async function pathExists(path: string): Promise<boolean> {
 
 const PATH_HINT = 'check the path and its directory';
 
-function pathHint(path: string): string {
+function pathHint(action: string, path: string): string {
+  const directory = dirname(path);
+  if (/^(?:write|lock|create)\b/.test(action) && /^[\w./-]+$/.test(directory) && directory !== '.')
+    return `create the directory: mkdir -p ${directory}`;
   if (/:\/\//.test(path)) return 'download it first, for example with curl -O, and name the file';
   if (/[*?]/.test(path)) return 'remove the quotes around the path, so that the shell expands it';
   return path.includes(',') ? `${PATH_HINT}; to name several files, repeat the flag` : PATH_HINT;
