@@ -144,6 +144,15 @@ describe('the limit of concurrent requests', () => {
     });
   });
 
+  // Of 3,600; with room for six, a share is one request or two, and three for a while.
+  it('leaves none of four processes without a share where six requests have room', () => {
+    for (let seed = 1; seed <= 20; seed += 1) {
+      const clients = SEEDS.map((own) => auto(10 * seed + own));
+      const done = simulate(refusingService(100, steady(6)), clients, 60_000, 120_000, seed).map((count) => count.done);
+      expect(Math.max(...done) / Math.min(...done), `seed ${seed}: ${done}`).toBeLessThan(3.2);
+    }
+  });
+
   it('never exceeds a number that was given, and shrinks below it', () => {
     const limit = createConcurrencyLimit({ initial: 50, max: 50, maxHold: 'paid' }, seededRandom(1));
     const [count] = simulate(refusingService(20, steady(10)), [limit], 5000, 10_000);

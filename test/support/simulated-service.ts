@@ -111,7 +111,7 @@ export function simulate(
           refusalsInRow = isDone ? 0 : refusalsInRow + 1;
           // As the batch does for a service that refuses even one request.
           if (refusalsInRow > 2 && client.current() === 1) {
-            notBefore = now + Math.min(2000, 50 * 2 ** refusalsInRow);
+            notBefore = now + Math.min(1000, 50 * 2 ** refusalsInRow);
             at(notBefore, fill);
           }
           if (isDone) count.allDone += 1;

@@ -17,8 +17,10 @@ const MAX_WAIT_JITTER = 1 / 4;
 // While the service is down it is probed with one request at a time, at growing intervals.
 const MIN_PROBE_INTERVAL_MS = 250;
 const MAX_PROBE_INTERVAL_MS = 5000;
-// After a refusal, which other lines may end soon, the first pause is shorter.
+// After a refusal, which other lines may end soon, pauses are shorter: where few requests have room, a batch that asks rarely never
+// finds the moment in which another one gives way.
 const MIN_REFUSAL_PAUSE_MS = 50;
+const MAX_REFUSAL_PAUSE_MS = 1000;
 
 // After so many failures of the service in a row no further line is taken, and one line at a time tries.
 const MAX_SERVICE_FAILURES = 20;
@@ -169,7 +171,7 @@ function createRefusals({ maxOutageMs, maxOutage, elapsed, waitFor, giveUp }: Wa
       since ??= elapsed();
       if (isFirstOfRound) {
         rounds += 1;
-        waitFor(Math.min(MAX_PROBE_INTERVAL_MS, MIN_REFUSAL_PAUSE_MS * 2 ** (rounds - 1)));
+        waitFor(Math.min(MAX_REFUSAL_PAUSE_MS, MIN_REFUSAL_PAUSE_MS * 2 ** (rounds - 1)));
       }
       if (elapsed() - since > maxOutageMs)
         giveUp(`the service refused every request for ${maxOutage}: ${failure.message}`);
