@@ -139,7 +139,7 @@ export function requestedFormat(
     throw usageFailure(`--${filter.flag} cannot be combined with --format ${requested}`, 'remove one of them');
   const format = formats.find((candidate) => candidate === requested);
   if (format) return format;
-  throw usageFailure('--json does not apply to this result', `use ${joinWithOr(formats)}`);
+  throw usageFailure('--json does not apply to this result', `use --format ${joinWithOr(formats)}`);
 }
 
 function isJsonFormat(format: string): boolean {

@@ -105,7 +105,7 @@ export async function printResult(result: PrintableResult, output: ResultOutput)
     else await writer.write(piece.text, piece.style);
   }
   await formulas.finish();
-  const isForPeople = writer.isTerminal && (format === 'table' || format === 'text');
+  const isForPeople = format === 'table' || format === 'text';
   if (isForPeople && result.emptyNote && isEmpty(result)) await report.note(result.emptyNote);
 }
 

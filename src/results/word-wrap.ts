@@ -9,7 +9,9 @@ const TAB_COLUMNS = 8;
  * Breaks lines between words, for a text that arrives in parts: a word that turns out not to fit is erased and begins the next
  * line. Lines of fenced code blocks, and the rest of a line after a character of uncertain width, are wrapped by the terminal.
  */
-export function createWordWrap({ columns = Number.POSITIVE_INFINITY }: Pick<OutputStream, 'columns'>) {
+export function createWordWrap({ columns: width }: Pick<OutputStream, 'columns'>) {
+  // A terminal without a size has 0 columns.
+  const columns = width || Number.POSITIVE_INFINITY;
   let column = 0;
   let word = '';
   let wordColumn = 0;
@@ -33,12 +35,12 @@ export function createWordWrap({ columns = Number.POSITIVE_INFINITY }: Pick<Outp
       [word, wordColumn] = ['', column];
       return isShown ? character : '';
     }
-    const width = displayWidth(character);
-    column += width;
+    const characterWidth = displayWidth(character);
+    column += characterWidth;
     if (column <= columns) {
       word += character;
       // A line of Chinese or Japanese text can break after each character.
-      if (width === 2) [word, wordColumn] = ['', column];
+      if (characterWidth === 2) [word, wordColumn] = ['', column];
       return character;
     }
     // A word that is longer than a line is wrapped by the terminal.

@@ -15,6 +15,7 @@ export interface TraceParent {
 }
 
 const SAMPLED_FLAGS = '01';
+const MAX_SHOWN_CHARS = 80;
 
 /** The parent that TRACEPARENT names (W3C Trace Context); undefined if it is unset, invalid or all zero. */
 export function readTraceParent({ TRACEPARENT: text = '' }: Runtime['env']): TraceParent | undefined {
@@ -25,7 +26,7 @@ export function readTraceParent({ TRACEPARENT: text = '' }: Runtime['env']): Tra
   return { traceId, spanId, flags };
 }
 
-/** The parent that TRACEPARENT names, unless `--no-parent` is given. An invalid one is ignored, with a warning under `--verbose`. */
+/** The parent that TRACEPARENT names, unless `--no-parent` is given. An invalid one is ignored, with a note. */
 export async function readParent(
   isIgnored: true | undefined,
   { runtime, report }: Context,
@@ -33,8 +34,8 @@ export async function readParent(
   if (isIgnored) return undefined;
   const { env } = runtime;
   const parent = readTraceParent(env);
-  if (env.TRACEPARENT && !parent && report.isVerbose)
-    await report.warn(`TRACEPARENT is not valid and is ignored: ${JSON.stringify(env.TRACEPARENT)}`);
+  const text = JSON.stringify(env.TRACEPARENT?.slice(0, MAX_SHOWN_CHARS));
+  if (env.TRACEPARENT && !parent) await report.note(`TRACEPARENT is not valid and is ignored: ${text}`);
   return parent;
 }
 

@@ -962,7 +962,7 @@ describe('an invalid command line', () => {
     ['--format csv --dry-run', /\n {2}use json, jsonl, yaml, table or text\n$/, ['--format', 'csv', '--dry-run']],
     ['--junit -', /--junit writes a file, not stdout/, ['--junit', '-']],
     ['--max-outage 0x', /--max-outage cannot be "0x"/, ['--max-outage', '0x']],
-    ['--json', /use jsonl/, ['--json']],
+    ['--json', /use --format jsonl/, ['--json']],
     ['--resume without -o', /not stdout/, ['--resume']],
     ['--resume with what is no file', /\/dev\/null is not a regular file/, ['--resume', '-o', '/dev/null']],
     ['--retry-unknown alone', /needs --resume/, ['--retry-unknown', '-o', 'x']],

@@ -68,6 +68,11 @@ describe('--view', () => {
   });
 
   it('of an empty and of a very deep schema is valid', async () => {
+    for (const view of ['table', 'tree'])
+      expect(await schema([], ['--view', view])).toMatchObject({
+        stdout: '',
+        stderr: 'svc: the service returned no paths\n',
+      });
     expect((await schema([], ['--view', 'typescript'])).stdout).toBe('export interface Payload {\n}\n');
     const deep = Array(200_000).fill('a').join('.');
     for (const view of ['tree', 'json-schema', 'typescript'])

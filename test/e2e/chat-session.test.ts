@@ -443,6 +443,8 @@ it.skipIf(!hasTerminal)('breaks responses of a session between words, except in 
     `one two three four five six \nseven eight nine ten eleven \ntwelve${code}`,
   );
   expect(await shown(200, 'xterm')).toContain(words + code);
+  // A terminal without a size.
+  expect(await shown(0, 'xterm')).toContain(words + code);
   expect(await shown(30, 'dumb')).toContain(words + code);
 });
 

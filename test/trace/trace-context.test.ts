@@ -26,10 +26,9 @@ describe('the parent in TRACEPARENT', () => {
   });
 
   it.each([
-    [[], ''],
-    [['--verbose'], 'svc: warning: TRACEPARENT is not valid and is ignored: "no"\n'],
-    [['--verbose', '--quiet'], ''],
-  ])('is a warning with %j if it is invalid', async (flags, warning) => {
+    [[], 'svc: TRACEPARENT is not valid and is ignored: "no"\n'],
+    [['--quiet'], ''],
+  ])('is a note with %j if it is invalid', async (flags, warning) => {
     const args = ['call', 'start', '--project-id', 'a/b', '--op-name', 'x', '--dry-run', ...flags];
     const { stderr } = await svc(args, { env: { ...serviceEnv, TRACEPARENT: 'no' } });
     expect(stderr.slice(0, stderr.indexOf('POST '))).toBe(warning);
