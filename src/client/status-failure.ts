@@ -47,7 +47,7 @@ export async function failureFromStatus(response: HttpResponse, context: Request
     ? redirectHint(location, context)
     : isTlsPort
       ? `use https://${url.host} as the base URL (--base-url)`
-      : statusHint({ code, applied, status, serviceCode: serviceError.serviceCode, waitMs, now }, context);
+      : statusHint({ code, applied, status, serviceCode: serviceError.serviceCode, isPage, waitMs, now }, context);
   return requestFailure(
     code,
     `${summary}${detail ? `: ${detail}` : ''}${suffix}`,
@@ -162,12 +162,14 @@ interface StatusFacts {
   readonly applied: AppliedState;
   readonly status: number;
   readonly serviceCode?: string | undefined;
+  /** The body is HTML, as that of a web server. */
+  readonly isPage?: boolean;
   readonly waitMs?: number | undefined;
   readonly now?: number;
 }
 
 function statusHint(facts: StatusFacts, context: RequestContext): string | undefined {
-  const { code, applied, status, serviceCode, waitMs = 0, now = 0 } = facts;
+  const { code, applied, status, serviceCode, isPage = false, waitMs = 0, now = 0 } = facts;
   const { operation, authorization, destination } = context;
   const { profile, url } = destination;
   const { fields } = flagTarget(operation);
@@ -198,11 +200,11 @@ function statusHint(facts: StatusFacts, context: RequestContext): string | undef
     return `check ${suspect}: the service rejects the same body again`;
   }
   if (status === 413) return 'send a smaller body';
-  if ([404, 405, 410, 415].includes(status)) {
+  if ([404, 405, 410, 415, 501].includes(status) || (isPage && status < 500)) {
     const models = url.href.endsWith('/chat/completions') ? `; ${url.href.slice(0, -16)}models lists them` : '';
     const named = [['project_id', 'the project'] as const, ['model', `the model (-m${models})`] as const];
     const suspects = named.flatMap(([name, text]) => (status === 404 && Object.hasOwn(fields, name) ? [text] : []));
-    const rerun = operation.replaces ? '; then run it again with the same ids' : '';
+    const rerun = operation.replaces && applied !== 'unknown' ? '; then run it again with the same ids' : '';
     return `check ${['the base URL', ...suspects].join(' and ')}: the request went to ${url.href}${rerun}`;
   }
   return (code === 'failed' || code === 'unknown') && waitMs > 0 ? formatWait(waitMs, now, ', until') : undefined;

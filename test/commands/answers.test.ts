@@ -381,12 +381,18 @@ describe('errors of a service are understood in every shape', () => {
     ['{"object":"error","message":"flat","code":400}', 'flat'],
     ['{"error":"Unauthorized"}', 'Unauthorized'],
     ['{"message":"m2","error_code":"x"}', 'm2'],
-    ['<!DOCTYPE html><html><head><title>Bad gateway</title></head></html>', 'Bad gateway'],
     ['plain words\n', 'plain words'],
     ['{"other":1}', '{"other":1}'],
   ])('%s', async (body, wanted) => {
     expect((await start({ status: 400, pieces: [body] })).stderr).toBe(
       `svc: https://svc.test returned 400: ${wanted}\n${schemaHint}`,
+    );
+  });
+
+  it('a page, which a web server makes of a request that it does not know', async () => {
+    const page = '<!DOCTYPE html><html><head><title>Bad gateway</title></head></html>';
+    expect((await start({ status: 400, pieces: [page] })).stderr).toBe(
+      'svc: https://svc.test returned 400: Bad gateway\n  check the base URL: the request went to https://svc.test/call/start\n',
     );
   });
 
