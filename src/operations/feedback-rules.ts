@@ -32,7 +32,8 @@ interface FeedbackType {
   readonly payload?: readonly [key: string, must?: string, isValid?: (text: string) => boolean];
 }
 
-const feedbackTypes: { readonly [type: string]: FeedbackType } = {
+/** What each feedback type needs, by its name. */
+export const feedbackTypes: { readonly [type: string]: FeedbackType } = {
   'wandb.annotation': { namedBy: 'annotation_ref', needs: ['annotation_ref'], payload: ['value'] },
   'wandb.runnable': { namedBy: 'runnable_ref', needs: ['runnable_ref'], payload: ['output'] },
   'wandb.agent_monitor': { needs: ['runnable_ref', 'call_ref', 'trigger_ref'] },
@@ -43,7 +44,8 @@ const feedbackTypes: { readonly [type: string]: FeedbackType } = {
   },
 };
 
-const reservedFields: readonly (readonly [fields: readonly string[], types: readonly string[]])[] = [
+/** Fields that only some types may have. */
+export const reservedFields: readonly (readonly [fields: readonly string[], types: readonly string[]])[] = [
   [['annotation_ref'], ['wandb.annotation']],
   [
     ['runnable_ref', 'call_ref', 'trigger_ref'],

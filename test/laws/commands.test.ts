@@ -140,6 +140,14 @@ describe('the flags of a command', () => {
     expect([...names, 'help'].every((name) => /^[a-z][a-z0-9-]*$/.test(name))).toBe(true);
   });
 
+  it.each(named)('svc $name: a flag that one conflicts with exists', ({ command }) => {
+    const forms = new Set(command.flags.flatMap(flagForms));
+    const unknown = command.flags.flatMap(({ name, conflicts = [] }) =>
+      conflicts.filter((other) => !forms.has(`--${other}`)).map((other) => `--${name} conflicts with --${other}`),
+    );
+    expect(unknown, 'correct these names, or leave them out').toEqual([]);
+  });
+
   it('use only the letters of the contract', () => {
     const letters = new Map(
       allCommands.flatMap(({ flags }) => flags.flatMap(({ name, short }) => (short ? [[short, name] as const] : []))),

@@ -2,6 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { AcceptedFields, Field, Fields, Shape } from '../../src/fields/field.ts';
 import { writeJson } from '../../src/json/write-json.ts';
 import { allOperations } from '../../src/operations/all-operations.ts';
+import { feedbackReplaceOperation } from '../../src/operations/feedback-replace.ts';
+import { feedbackTypes, reservedFields } from '../../src/operations/feedback-rules.ts';
 import * as table from './interface-table.ts';
 
 const byPath: { readonly [path: string]: readonly [body: string, reply: string] } = {
@@ -39,6 +41,34 @@ it.each(allOperations)('$path: every sibling that a field names exists', ({ body
   const unknown = [...unknownSiblings(body, accepted, 'body')];
   expect(unknown, 'correct these names, or add the fields beside the one that names them').toEqual([]);
 });
+
+it.each(allOperations)('$path: every field that a shorthand sets or copies exists', ({ body, shorthands = {} }) => {
+  const unknown = Object.entries(shorthands).flatMap(([name, { sets = [], ...shorthand }]) => {
+    const copied = shorthand.kind === 'copy' ? [shorthand.from] : [];
+    const implied = Object.keys(('implies' in shorthand && shorthand.implies) || {});
+    return [...sets, ...copied, ...implied].filter((path) => !isField(body, path)).map((path) => `--${name} ${path}`);
+  });
+  expect(unknown, 'correct these names').toEqual([]);
+});
+
+it('every field that a rule of feedback names exists', () => {
+  const { body, accepted = {} } = feedbackReplaceOperation;
+  const needed = Object.values(feedbackTypes).flatMap(({ needs = [], namedBy = [] }) => [...needs, namedBy].flat());
+  const reserved = reservedFields.flatMap(([fields, types]) => [
+    ...fields,
+    ...types.filter((type) => !(type in feedbackTypes)),
+  ]);
+  const unknown = [...needed, ...reserved].filter((name) => !(name in body) && !(name in accepted));
+  expect(unknown, 'correct these names in feedback-rules.ts').toEqual([]);
+});
+
+// Members of a field that takes any JSON are its own business.
+function isField(fields: Fields, path: string): boolean {
+  const [name = '', ...inner] = path.split('.');
+  const field = fields[name];
+  if (!field || inner.length === 0) return field !== undefined;
+  return field.type !== 'object' || !field.fields || isField(field.fields, inner.join('.'));
+}
 
 function* unknownSiblings(fields: Fields, accepted: AcceptedFields, path: string): Generator<string> {
   const names = new Set([...Object.keys(fields), ...Object.keys(accepted)]);
