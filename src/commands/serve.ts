@@ -81,10 +81,13 @@ export const runServe: RunCommand<ResultOptions & OptionsOfList<typeof serveFlag
   // Once for requests in flight, and once for clients that are slow to read the end of a stream.
   extendShutdown(2 * drainMs);
   const { url, close } = await listenOnLoopback(service, port, runtime.after, { ...serviceLimits, drainMs });
-  const credentialsFile = authSetup?.file ?? null;
-  const facts = { url, pid: runtime.pid, data: address?.label ?? databaseFile, credentials_file: credentialsFile };
+  const { file: credentialsFile = null, variables = [] } = authSetup ?? {};
+  const data = address?.label ?? databaseFile;
+  const credentials = { credentials_file: credentialsFile, credentials_variables: variables };
+  const facts = { url, pid: runtime.pid, data, ...credentials };
   await printResult({ ...resultOf(facts), text: () => `${url}\n` }, output);
   if (credentialsFile) await report.note(`the credentials are in ${credentialsFile}`);
+  if (variables.length > 0) await report.note(`the service accepts the credentials of ${variables.join(', ')}`);
   if (!authSetup) await report.warn('every user of this machine can use the service (--no-auth)');
   const closePage = given.open ? await openPage(url, authSetup && login, context) : undefined;
   if (!signal.aborted) await once(signal, 'abort');

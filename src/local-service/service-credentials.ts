@@ -19,7 +19,7 @@ import { HttpError } from './responses.ts';
 export type AcceptedCredentials = { readonly [name in 'username' | 'password' | 'token']: string };
 
 /**
- * The credentials of the local service, and the file in which clients find them: those of the given file, else of
+ * The credentials of the local service, the file in which clients find them, and the variables that name others: those of the given file, else of
  * SVC_USERNAME, SVC_PASSWORD and SVC_TOKEN, else generated ones, kept in a 0600 file beside the data. Throws Failure for an
  * invalid file, and `safety_check` for one of another user.
  */
@@ -28,7 +28,7 @@ export async function loadServiceCredentials(
   databaseFile: string,
   runtime: Runtime,
   warn: TrustOptions['warn'],
-): Promise<{ readonly credentials: AcceptedCredentials; readonly file: string | undefined }> {
+): Promise<ReturnType<typeof requireValid>> {
   const { env, cwd, userId } = runtime;
   const trust = { userId, warn };
   if (credentialsFile !== undefined) {
@@ -40,12 +40,15 @@ export async function loadServiceCredentials(
     environmentSetting(name, env),
   );
   if (!username !== !password) throw usageFailure('SVC_USERNAME and SVC_PASSWORD go together', 'set both or none');
-  if (username && password && token) return requireValid({ username, password, token }, undefined);
+  const variables = Object.entries({ username, password, token }).flatMap(([name, value]) =>
+    value ? [`SVC_${name.toUpperCase()}`] : [],
+  );
+  if (username && password && token) return requireValid({ username, password, token }, undefined, variables);
   const file = `${databaseFile}.credentials.json`;
   await requireTrustedFile(file, trust);
   const generated = (await pathExists(file)) ? await readCredentials(file) : await storeNewCredentials(file, runtime);
   const given = { ...(username && { username }), ...(password && { password }), ...(token && { token }) };
-  return requireValid({ ...generated, ...given }, file);
+  return requireValid({ ...generated, ...given }, file, variables);
 }
 
 async function readCredentials(file: string): Promise<AcceptedCredentials> {
@@ -83,9 +86,9 @@ async function storeNewCredentials(file: string, runtime: Runtime): Promise<Acce
 
 const LOCK_TIMEOUT_MS = 10_000;
 
-function requireValid(credentials: AcceptedCredentials, file: string | undefined) {
+function requireValid(credentials: AcceptedCredentials, file: string | undefined, variables: readonly string[] = []) {
   basicAuthorization(credentials.username, credentials.password);
-  return { credentials, file };
+  return { credentials, file, variables };
 }
 
 /** Checks the credentials of a request: its user, or HttpError 401 unless its Authorization header is the one of a route: a token (`bearer`), else Basic. */

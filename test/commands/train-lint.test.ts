@@ -83,6 +83,16 @@ describe('svc train lint', () => {
     });
   });
 
+  it.each([
+    ['{"choices":[]}', 'svc batch merge out.jsonl --join <table> --columns choices=.response.choices'],
+    ['{"id":"f"}', 'svc batch report out.jsonl'],
+  ])('names the next step for results of a batch: %s', async (response, step) => {
+    const cwd = temporaryDirectory();
+    writeFileSync(join(cwd, 'out.jsonl'), `{"line":1,"exit_code":0,"applied":"yes","response":${response}}\n`);
+    const { code, stderr } = await svc(['train', 'lint', 'out.jsonl'], { cwd });
+    expect([code, stderr]).toEqual([3, expect.stringContaining(step)]);
+  });
+
   it('is text on a terminal', async () => {
     const { stdout } = await lint(['equal.jsonl'], { terminal: true });
     expect(stdout).toMatch(/^groups +2 \(1 without a training signal\)$/m);

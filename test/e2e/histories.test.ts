@@ -76,6 +76,16 @@ describe('the request history', () => {
     expect(JSON.stringify(record)).not.toContain(token);
   });
 
+  it('says that it does not have the groups of a large training job', async () => {
+    const cwd = temporaryDirectory();
+    const trajectory = { messages_and_choices: [{ role: 'user', content: 'x'.repeat(300_000) }], reward: 1 };
+    writeFileSync(join(cwd, 'g.jsonl'), JSON.stringify({ trajectories: [trajectory] }));
+    const args = ['train', '--local', 'g.jsonl', '--model-id', '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05'];
+    expect(await runHere(args, { cwd, env })).toMatchObject({ code: 0 });
+    const { request } = JSON.parse(readFileSync(requestHistory(cwd), 'utf8'));
+    expect(request.trajectory_groups).toMatch(/^\[30\d{4} bytes sent in all, groups not recorded\]$/);
+  });
+
   it('keeps words that are also short passwords', async () => {
     const cwd = temporaryDirectory();
     const { code } = await runHere(['chat', 'none of it', '--no-stdin', '--local'], {

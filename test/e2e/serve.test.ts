@@ -135,6 +135,20 @@ describe('svc serve', () => {
     }
   });
 
+  it.each([
+    [{ SVC_USERNAME: 'u', SVC_PASSWORD: 'p', SVC_TOKEN: 't' }, false],
+    [{ SVC_TOKEN: 't' }, true],
+  ])('says which credentials come from variables: %j', async (env, hasFile) => {
+    const cwd = temporaryDirectory();
+    const child = start(['serve', '--json', '--data', 'my.db'], { cwd, env });
+    const facts = JSON.parse(await firstLine(child));
+    expect(facts.credentials_variables).toEqual(Object.keys(env));
+    expect(facts.credentials_file).toBe(hasFile ? join(cwd, 'my.db.credentials.json') : null);
+    const end = waitForExit(child);
+    child.kill('SIGTERM');
+    expect((await end).stderr).toContain(`the service accepts the credentials of ${Object.keys(env).join(', ')}\n`);
+  });
+
   it('removes the unfinished credentials of a process that was killed', async () => {
     const cwd = temporaryDirectory();
     writeFileSync(join(cwd, '.my.db.credentials.json.1.tmp'), '{"username":"local"');

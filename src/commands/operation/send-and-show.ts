@@ -83,15 +83,19 @@ export async function sendAndShow(request: PreparedRequest, start: ShowOptions, 
 
 // What the history records of a request and its response; with `hasBodies` both of them, too.
 function historyContent(request: PreparedRequest, { doc, facts }: ShownResponse, hasBodies: boolean) {
-  const { operation, draft, ids } = request;
+  const { operation, draft, ids, body: sent } = request;
   const body = rootOf(draft.doc);
+  // The groups of a large job were streamed from files.
+  const shown = redactSecretFields(body, operation, (name) => `[${name}]`).toString();
+  const streamed = `$1"[${sent.length} bytes sent in all, groups not recorded]"`;
+  const recorded = sent instanceof Uint8Array ? shown : shown.replace(/("trajectory_groups"\s*:\s*)\[\s*\]/, streamed);
   const response = doc && rootOf(doc);
   const { response_id: id } = facts;
   const model = firstStringMember(body, 'model') ?? firstStringMember(response, 'model');
   return {
     ...(model === undefined ? {} : { model }),
     ids: { ...ids, ...(id === undefined || Object.values(ids).some((known) => known === id) ? {} : { response: id }) },
-    ...(hasBodies ? { request: singleLine(redactSecretFields(body, operation, (name) => `[${name}]`)) } : {}),
+    ...(hasBodies ? { request: singleLine(recorded) } : {}),
     ...(hasBodies && response ? { response: singleLine(rawText(response)) } : {}),
   };
 }

@@ -189,7 +189,9 @@ function recordHint(record: JsonNode, label: string, container: TrajectoryPart['
   const keys = kindOf(record) === 'object' ? Array.from(membersOf(record), ({ key }) => key) : [];
   if (keys.includes('messages_and_choices') && container !== 'in a group') return groupingHint(record);
   if (keys.includes('line') && keys.includes('exit_code'))
-    return `these are results of a batch; to summarize them, run: svc batch report ${shellWord(label)}`;
+    return getMember(getMember(record, 'response'), 'choices')
+      ? `these are results of chats; a trajectory also has their prompt and a reward: svc batch merge ${shellWord(label)} --join <table> --columns choices=.response.choices`
+      : `these are results of a batch; to summarize them, run: svc batch report ${shellWord(label)}`;
   if (keys.includes('resourceSpans')) return `this is OTLP/JSON of traces; run: svc call import ${shellWord(label)}`;
   if (keys.includes('data_source') && keys.includes('reward_model') && !keys.includes('output'))
     return 'these look like tasks of verl, without rollouts: sample them first, and train on the files in its trainer.rollout_data_dir';
