@@ -44,8 +44,6 @@ describe
       const { url, env } = await serve();
       const cwd = temporaryDirectory();
       cpSync(join(root, 'test/demo'), cwd, { recursive: true });
-      // README is read in a clone, the guides in test/demo.
-      if (page === 'README.md') cpSync(join(root, 'test/demo'), join(cwd, 'test/demo'), { recursive: true });
       mkdirSync(join(cwd, 'bin'));
       const command = (name: string, line: string): void =>
         writeFileSync(join(cwd, 'bin', name), `#!/bin/sh\nexec ${line} "$@"\n`, { mode: 0o755 });

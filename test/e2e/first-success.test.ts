@@ -12,8 +12,8 @@ const readme = readFileSync(join(root, 'README.md'), 'utf8');
 describe('from an empty home, with the README only', () => {
   it('each command works as printed, in its order', { timeout: 240_000 }, async () => {
     const { home, run } = installPackage();
-    // The files that README names in a clone.
-    cpSync(join(root, 'test/demo'), join(home, 'test/demo'), { recursive: true });
+    // The copy of the examples in which README runs its commands.
+    cpSync(join(root, 'test/demo'), home, { recursive: true });
     const { url, env } = await serve();
     const secrets = { EXAMPLE_TOKEN: env.SVC_TOKEN ?? '' };
     const commands = readmeCommands();
