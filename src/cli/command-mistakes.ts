@@ -139,7 +139,6 @@ function knownWord(words: readonly string[], next: string): string | undefined {
     otherToolsHint(`${all} ${next}`) ??
     (words.length > 1 ? otherToolsHint(all) : undefined) ??
     (words.length > 1 ? otherToolsHint(`${words[0]} --${words.at(-1)}`) : undefined) ??
-    sameDeed(words) ??
     (own?.startsWith(`svc ${words[0]}`) && !own.includes(', ') ? own : nounAndVerb(words, next));
   const flags = commandsIn(words.slice(0, -1)).find(({ words: path }) => path.length === words.length - 1)?.flags;
   if (both) return synonymHint(both, flags);
@@ -148,15 +147,6 @@ function knownWord(words: readonly string[], next: string): string | undefined {
   if (known) return synonymHint(known);
   const tool = words.length === 1 ? toolOf(all) : undefined;
   return tool && `svc has nothing like ${all} of ${tool}; run: svc --help`;
-}
-
-// `train view`: what the table has for another word of the same deed, unless a command of the group is meant.
-function sameDeed(words: readonly string[]): string | undefined {
-  const [group, verb] = words;
-  if (words.length !== 2 || !group || !verb) return undefined;
-  const kin = sameVerbs(verb);
-  const isOwn = commandsIn([group]).some(({ words: path }) => kin.includes(path.at(-1) ?? ''));
-  return isOwn ? undefined : kin.flatMap((one) => otherToolsHint(`${group} ${one}`) ?? [])[0];
 }
 
 // `config get`, `get profiles`, `list-jobs`, `train create-training-job`: the words name a group and, in another one, a command of it.
@@ -178,6 +168,9 @@ function nounAndVerb(words: readonly string[], next: string): string | undefined
       return last === verb || verbs[last]?.split(' ').includes(verb);
     });
     if (found) return withArgument(`svc ${found.name}`);
+    // `train view`: what the table has for another word of the same deed.
+    const kin = sameVerbs(verb).flatMap((one) => otherToolsHint(`${group} ${one}`) ?? [])[0];
+    if (kin) return kin;
   }
   return undefined;
 }

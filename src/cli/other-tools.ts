@@ -190,7 +190,7 @@ export function sameVerbs(word: string): string[] {
 // biome-ignore format: several words per line
 export const nouns: Synonyms = {
   profile: 'profile config context setting', auth: 'auth credential token key apikey password secret identity', call: 'call trace span', feedback: 'feedback score annotation rating',
-  train: 'train job training tuning finetune', log: 'log request', batch: 'batche shard',
+  train: 'train job training tuning finetune', log: 'log request', batch: 'batch batche shard',
 };
 
 /** What other tools' word means in svc; undefined if none has it. */
@@ -206,16 +206,9 @@ export function otherToolsHint(word: string): string | undefined {
   )[0];
 }
 
-// biome-ignore format: one line per setting
 /** Names of variables after SVC_ that other tools would suggest, and the one that svc has. */
-export const variableSynonyms: { readonly [name: string]: string } = {
-  API_KEY: 'TOKEN', KEY: 'TOKEN', AUTH_TOKEN: 'TOKEN', ACCESS_TOKEN: 'TOKEN',
-  URL: 'BASE_URL', HOST: 'BASE_URL', ENDPOINT: 'BASE_URL', API_BASE: 'BASE_URL',
-  USER: 'USERNAME',
-  PASS: 'PASSWORD',
-  PROJECT: 'PROJECT_ID',
-  DEFAULT_MODEL: 'MODEL',
-  HOME: 'CONFIG_DIR', CONFIG: 'CONFIG_DIR',
-  MAX_RETRIES: 'RETRIES',
-  LOG: 'HISTORY',
+// biome-ignore format: several words per line
+export const variableSynonyms: Synonyms = {
+  API_KEY: 'TOKEN', KEY: 'TOKEN', AUTH_TOKEN: 'TOKEN', ACCESS_TOKEN: 'TOKEN', URL: 'BASE_URL', HOST: 'BASE_URL', ENDPOINT: 'BASE_URL', API_BASE: 'BASE_URL',
+  USER: 'USERNAME', PASS: 'PASSWORD', PROJECT: 'PROJECT_ID', DEFAULT_MODEL: 'MODEL', HOME: 'CONFIG_DIR', CONFIG: 'CONFIG_DIR', MAX_RETRIES: 'RETRIES', LOG: 'HISTORY',
 };
