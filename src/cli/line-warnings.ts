@@ -3,6 +3,7 @@ import { type Setting, settings } from '../config/settings.ts';
 import { usageFailure } from '../errors.ts';
 import { closestMatches } from '../fields/closest-match.ts';
 import { flagName } from '../fields/field.ts';
+import { type ResultFormats, resultKinds } from '../output/output-format.ts';
 import { shellWord } from '../output/shell-quote.ts';
 import type { Runtime } from '../runtime.ts';
 import type { PreparedCommandLine } from './prepare-command-line.ts';
@@ -45,17 +46,25 @@ export async function lineWarnings(line: PreparedCommandLine, { env, credentials
   ];
 }
 
-// The name of a file does not select the format of a batch.
+// The name of a file does not select the format.
 function otherFormat({ tokens, command }: PreparedCommandLine, output = ''): string[] {
   const given = (...names: readonly string[]) => tokens.find(({ flag }) => flag && names.includes(flag.name));
-  const [, type] = /\.(csv|tsv|xlsx?|ods|parquet|html?|md)$/i.exec(output) ?? [];
-  const isLines = given('batch', 'rows') ?? command?.name === 'batch merge';
-  if (!type || !isLines || given('join', 'jq', 'output-format', 'dry-run', 'curl')) return [];
+  const [, type = ''] = /\.(\w+)$/.exec(output.toLowerCase().replace(/\.yml$/, '.yaml')) ?? [];
+  if (given('join', 'jq', 'output-format', 'dry-run', 'curl', 'format', 'json')) return [];
+  if (!given('batch', 'rows') && command?.name !== 'batch merge') {
+    const { formats, piped }: ResultFormats<string> = resultKinds[command?.result ?? 'lines'];
+    // The text of a chat may be JSON.
+    const isOther =
+      formats.includes(type) && type !== piped && !given('file', 'json-schema', 'response-format', 'extract');
+    const written = piped === 'text' ? 'the text of the response' : 'JSON';
+    return isOther ? [`-o ${output} writes ${written}; for ${type.toUpperCase()}, add --format ${type}`] : [];
+  }
+  if (!/^(?:csv|tsv|xlsx?|ods|parquet|html?|md)$/.test(type)) return [];
   const { value: rows = '' } = given('rows') ?? {};
   const table = /\.[ct]sv$/i.test(rows)
     ? `--join ${shellWord(rows)} --columns answer=text`
     : `--jq '[.line, .exit_code, .response.choices[0].message.content] | @csv'`;
-  const hint = /^(?:h|md)/i.test(type)
+  const hint = /^[hm]/.test(type)
     ? `for a page: svc batch report ${shellWord(output)} --html <file>`
     : `for a table: svc batch merge ${shellWord(output)} ${table} -o <file>`;
   return [`-o ${output} writes JSON Lines; ${hint}`];

@@ -2,7 +2,8 @@ import { invalidValueFailure, usageFailure } from '../errors.ts';
 import { joinWithOr } from '../fields/closest-match.ts';
 import { type Flag, type FlagForms, type FlagList, flagGroup, type Options } from '../flag.ts';
 
-interface ResultFormats<Format> {
+/** The formats of a kind of results. */
+export interface ResultFormats<Format> {
   readonly formats: readonly Format[];
   /** The format on a terminal, and anywhere else, unless the user chooses one. */
   readonly onTerminal: Format;
