@@ -299,6 +299,7 @@ describe.skipIf(!executablePath).each(stores)('the page in a browser, on %s', { 
     await eventually(() => page.locator('td.main').allInnerTexts()).toEqual(['root 1 of 3 calls matches: grandchild']);
     await page.locator('.opener').click();
     await page.getByRole('heading', { name: 'grandchild' }).waitFor();
+    expect(await page.locator('#panel time').first().innerText()).toMatch(/:\d\d\.\d{3} UTC/);
     expect(await page.locator('[aria-selected=true]').innerText()).toContain('grandchild');
   });
 
@@ -363,6 +364,8 @@ describe.skipIf(!executablePath).each(stores)('the page in a browser, on %s', { 
     await eventually(names).toEqual(['trace-3', 'trace-4', 'trace-1', 'root']);
     expect(await page.locator('th[aria-sort=descending]').innerText()).toMatch(/^Duration/);
     expect(page.url()).toContain('#calls?sort=duration&failed=yes');
+    // It names the calls that failed, and opens at the first of them.
+    expect(await page.locator('td.main').last().innerText()).toMatch(/^root 1 of 3 calls matches: child /);
     await page.getByRole('button', { name: 'Clear' }).click();
     await eventually(names).toHaveLength(5);
     await page.locator('#sort-duration').focus();
@@ -381,8 +384,15 @@ describe.skipIf(!executablePath).each(stores)('the page in a browser, on %s', { 
     const trajectories = [3, 9].map((reward) => `{"reward":${reward},"messages_and_choices":[]}`).join();
     const body = `{"model_id":"${callId(9)}","trajectory_groups":[{"trajectories":[${trajectories}]}],"experimental_config":{"name":"other"}}`;
     await post(served, '/v1/preview/training-jobs', body);
+    await page.locator('.opener', { hasText: 'other' }).waitFor();
+    for (const name of await page.locator('td.main').allInnerTexts()) expect(name).not.toMatch(/^[0-9a-f-]{36}$/);
     await page.locator('.opener', { hasText: 'other' }).click();
     await page.locator('#compare').selectOption({ index: 1 });
+    const figures = page.locator('.report table').first();
+    await figures.getByText('Standard deviation').waitFor();
+    expect(await figures.innerText()).toMatch(/Mean reward\t[\d.-]+\t[\d.-]+\n/);
+    const cut = 'document.querySelector("#compare").scrollWidth > document.querySelector("#compare").clientWidth';
+    expect(await page.evaluate(cut)).toBe(false);
     await page.locator('figure', { hasText: 'Rewards: other' }).waitFor();
     const ticks = (at: number): Promise<string[]> =>
       page.locator('figure').nth(at).locator('text[dy="16"]').allTextContents();

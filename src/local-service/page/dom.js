@@ -94,23 +94,23 @@ export function draw(element, key, children) {
   if (id) document.getElementById(id)?.focus();
 }
 
-/** A time in the zone of the reader, as `2026-01-31 13:00:00 UTC+01:00`. Text that is not a time stays as it is. */
-export function timeText(moment) {
+/** A time in the zone of the reader, as `2026-01-31 13:00:00 UTC+01:00`; 23 characters before the zone have milliseconds. */
+export function timeText(moment, length = 19) {
   const date = new Date(moment);
   const minutes = -date.getTimezoneOffset();
   if (Number.isNaN(date.getTime())) return String(moment);
   const two = (number) => String(Math.trunc(number)).padStart(2, '0');
-  const local = new Date(date.getTime() + minutes * 60_000).toISOString().slice(0, 19).replace('T', ' ');
+  const local = new Date(date.getTime() + minutes * 60_000).toISOString().slice(0, length).replace('T', ' ');
   const offset = Math.abs(minutes);
   const zone = offset === 0 ? '' : `${minutes < 0 ? '-' : '+'}${two(offset / 60)}:${two(offset % 60)}`;
   return `${local} UTC${zone}`;
 }
 
 /** The same as an element, with the exact time as its title. */
-export function time(moment) {
+export function time(moment, length) {
   const date = new Date(moment);
   if (Number.isNaN(date.getTime())) return String(moment);
-  return el('time', { title: typeof moment === 'string' ? moment : date.toISOString() }, timeText(moment));
+  return el('time', { title: typeof moment === 'string' ? moment : date.toISOString() }, timeText(moment, length));
 }
 
 export function duration(ms) {

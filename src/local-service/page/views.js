@@ -148,7 +148,7 @@ function callPanel({ row, feedback }) {
   return [
     el('h2', {}, row.name || row.id),
     factList({
-      started: time(textAt(tree, 'started_at') || row.created_at),
+      started: time(textAt(tree, 'started_at') || row.created_at, 23),
       duration: row.duration_ms === null ? '◌ no end' : duration(row.duration_ms),
       status: row.failed > 0 && [failedBadge('failed'), error && ` ${error}`].filter(Boolean),
       project: linkTo('calls', { project: row.project_id }, row.project_id),
@@ -187,9 +187,9 @@ function feedbackPanel({ row }) {
   ];
 }
 
-/** The name that the configuration of a job gives, else its model. */
-export function jobName({ model_id: model, experimental_config: config }) {
-  return textAt(parseTree(config ?? ''), 'name') || model;
+// The name that the configuration of a job gives, if it gives one.
+function jobName({ experimental_config: config }) {
+  return textAt(parseTree(config ?? ''), 'name');
 }
 
 function jobPanel({ row }, { signal, state, jobs, go }) {
@@ -202,13 +202,13 @@ function jobPanel({ row }, { signal, state, jobs, go }) {
     ({ message }) => status.replaceChildren(message),
   );
   const others = jobs.filter(({ id }) => id !== row.id);
-  const choices = [['', 'no other job'], ...others.map((job) => [job.id, `${jobName(job)} (${job.id})`])];
+  const choices = [['', 'no other job'], ...others.map((job) => [job.id, `${jobName(job)} ${job.id}`.trim()])];
   if (other && !others.some(({ id }) => id === other)) choices.push([other, other]);
   const options = choices.map(([value, text]) => el('option', { value, selected: value === other }, text));
   const onchange = ({ target }) => go(href(state, { with: target.value }));
   const config = row.experimental_config;
   return [
-    el('h2', {}, jobName(row)),
+    el('h2', {}, jobName(row) || 'Training job'),
     factList({ id: row.id, time: time(row.created_at), model: row.model_id }),
     el('label', { className: 'compare' }, 'Compare with ', el('select', { onchange, id: 'compare' }, options)),
     report,

@@ -229,10 +229,13 @@ function lastSearched<Row extends StoredRow<'calls'>>(rows: readonly Row[]): Row
 
 const MAX_MATCHES = 2000;
 
-/** Of some traces, the calls that match, in the order of their start. */
+const FAILED_CALLS: Condition = [`${CALL_COLUMNS.failed} = 1`, []];
+
+/** Of some traces, the calls that match, or, of a filter for failures alone, that failed, in the order of their start. */
 export async function readMatches({ readRows }: Store, traceIds: readonly string[], parameters: Parameters) {
-  const found = traceIds.length > 0 && hasMatches(parameters) ? callCondition(parameters) : undefined;
-  if (!found) return [];
+  const failed = parameters.failed === 'yes' ? FAILED_CALLS : undefined;
+  const found = hasMatches(parameters) ? callCondition(parameters) : failed;
+  if (!found || traceIds.length === 0) return [];
   const from = `from @calls as calls
     where trace_id in (${traceIds.map(() => '?').join(', ')}) and ${found[0]} limit ${MAX_MATCHES}`;
   const columns = ['trace_id', 'project_id', 'id', 'name', 'started_ms'] as const;

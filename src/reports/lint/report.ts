@@ -159,13 +159,17 @@ export function lintMarkup(
   ];
 }
 
-function figuresOf({ bytes, groups, untrainableGroups, trajectories, rewards }: LintSummary) {
+function figuresOf(summary: LintSummary) {
+  const { bytes, groups, untrainableGroups, trajectories, rewards, rewardedGroups, deviationSum } = summary;
   return [
     ['Groups', formatNumber(groups)],
     ['Without a training signal', formatNumber(untrainableGroups)],
     ['Trajectories', formatNumber(trajectories)],
     ['Rewards', formatNumber(rewards.count)],
     ['Without a reward', formatNumber(trajectories - rewards.count)],
+    ['Mean reward', rewards.finiteCount > 0 ? formatNumber(rewards.mean) : '-'],
+    ['Standard deviation', rewards.finiteCount > 0 ? formatNumber(standardDeviation(rewards)) : '-'],
+    ['Within groups', rewardedGroups > 0 ? formatNumber(deviationSum / rewardedGroups) : '-'],
     ['Size', formatByteSize(bytes)],
   ] as const;
 }
