@@ -71,14 +71,13 @@ function remedyOf({ job }: BatchEnd): string | undefined {
 
 function nextStepHint(end: BatchEnd): string {
   const { tally, stopReason, job } = end;
-  const remedy = remedyOf(end);
+  const remedy = remedyOf(end) ?? tally.hints.credentials;
   if (remedy) return `${remedy}; then ${job.store.isResumable ? 'continue with --resume' : 'run it again'}`;
   const { failed, unknown, unsent } = tally.byStatus;
   const { resendableFailures, unresolvedLines } = tally;
   if (tally.hints.body && tally.invalidLines === totalLines(tally)) return tally.hints.body;
   if (!job.store.isResumable) return 'write the results to a file with -o, so that the batch can be resumed';
   if (unknown > 0) return `--resume${tally.resendableLines === unknown ? '' : ' --retry-unknown'} sends them again`;
-  if (tally.hints.credentials) return `${tally.hints.credentials}; then continue with --resume`;
   if (tally.invalidLines > 0)
     return 'correct the invalid lines (--dry-run lists them), then run it again with --resume --accept-changes';
   // A pipe that was stopped is not read to its end.

@@ -120,6 +120,23 @@ describe('the queries of the page', { timeout: 240_000 }, () => {
     }
   });
 
+  it('find the one trace that failed among 4,000 newer ones in one page', async () => {
+    const source = { databaseFile: join(temporaryDirectory(), 'svc.db'), postgres: undefined, trust: undefined };
+    const store = await openServiceStore(source, start);
+    onTestFinished(store.close);
+    await fill(store);
+    const [oldest] = await store.readRows({
+      sql: 'select trace_id from @traces order by started_ms desc, trace_id desc limit 1 offset 4000',
+      ...{ values: [], columns: ['trace_id'] },
+    });
+    await store.readRows({
+      sql: 'update @traces set failed = 1 where trace_id = ?',
+      values: [String(oldest?.trace_id)],
+    });
+    const { rows } = await readPage(store, 'calls', { failed: 'yes' }, limit);
+    expect(rows.map(({ trace_id }) => trace_id)).toEqual([oldest?.trace_id]);
+  });
+
   it.skipIf(reason)('use an index in PostgreSQL', async () => {
     const url = server()?.newDatabase() ?? '';
     const postgres = { address: parsePostgresUrl(url, 'svc'), password: undefined };

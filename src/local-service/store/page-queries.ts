@@ -163,6 +163,8 @@ function conditionsOf(filters: RowSource['filters'], parameters: Parameters): Co
 // continues after them.
 const MAX_SEARCHED_ROWS = 2000;
 const MAX_SEARCHED_CALLS = 5000;
+// Filters of traces read columns of short rows.
+const MAX_FILTERED_TRACES = 5000;
 const MAX_COUNTED_ROWS = 100_000;
 const ROWS_PER_CHUNK = 250;
 
@@ -210,9 +212,9 @@ export async function readPage<Table extends PageTable>(
   const matching = match?.(parameters);
   const matches = [...conditionsOf(filters, parameters), ...(matching ? [matching] : [])];
   if (matches.length === 0) return pageOf(await read(columns, range, `limit ${limit + 1}`), undefined);
-  const last = match
+  const last = matching
     ? lastSearched(await read([...key, 'calls'], range, `limit ${MAX_SEARCHED_ROWS}`))
-    : (await read(key, range, `limit 1 offset ${MAX_SEARCHED_ROWS - 1}`))[0];
+    : (await read(key, range, `limit 1 offset ${(match ? MAX_FILTERED_TRACES : MAX_SEARCHED_ROWS) - 1}`))[0];
   const searchedRange: Condition[] = last ? [...range, [`(${keys}) ${upTo} (${marks})`, keyOf(last, key)]] : range;
   return pageOf(await read(columns, [...searchedRange, ...matches], `limit ${limit + 1}`), last);
 }
