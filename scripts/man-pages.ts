@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { allCommands } from '../src/cli/all-commands.ts';
-import { usageTerm } from '../src/cli/command-tree.ts';
 import type { HelpSection } from '../src/cli/docs/help-page.ts';
 import { commandSections, exampleLine, introduction } from '../src/cli/docs/help-text.ts';
 import { environmentVariables, helpTopics } from '../src/cli/docs/help-topics.ts';
-import { type Command, runsChild } from '../src/command.ts';
+import { type Command, runsChild, usageTerm } from '../src/command.ts';
 import { childExitCodes, exitCodes } from '../src/errors.ts';
 import { version } from '../src/version.ts';
 

@@ -1,8 +1,8 @@
 import { allCommands } from '../src/cli/all-commands.ts';
-import { usageTerm } from '../src/cli/command-tree.ts';
 import { exampleLine } from '../src/cli/docs/help-text.ts';
 import { environmentVariables } from '../src/cli/docs/help-topics.ts';
 import type { Command } from '../src/command.ts';
+import { usageTerm } from '../src/command.ts';
 import { formatByteSize } from '../src/files/byte-size.ts';
 import { type Flag, flagTerm } from '../src/flag.ts';
 import { faultEffectTerms, selectingFaultTerms } from '../src/local-service/fault-terms.ts';

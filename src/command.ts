@@ -55,3 +55,14 @@ export type RunCommand<O = object> = (invocation: Invocation<O>, context: Contex
 export function runsChild({ argument }: Command): boolean {
   return argument?.usage?.startsWith('-- ') === true;
 }
+
+/** An argument as usage lines show it: `<name>`, `[files...]`, `-- <command> [args...]`. */
+export function usageTerm(argument: Argument): string {
+  return argument.usage ?? argumentTerm(argument);
+}
+
+/** An argument as commander reads it: `<name>`, `[files...]`. */
+export function argumentTerm({ name, isRepeatable, isRequired }: Argument): string {
+  const term = isRepeatable ? `${name}...` : name;
+  return isRequired ? `<${term}>` : `[${term}]`;
+}

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { CommanderError, InvalidArgumentError, Option, Command as Program } from 'commander';
 import type { RequestOptions } from '../batch/batch-flags.ts';
-import type { Argument, Command, ReadOptions } from '../command.ts';
+import { argumentTerm, type Command, type ReadOptions, usageTerm } from '../command.ts';
 import { settings } from '../config/settings.ts';
 import { Failure, invalidValueFailure, usageFailure } from '../errors.ts';
 import { joinWithOr } from '../fields/closest-match.ts';
@@ -222,14 +222,4 @@ function rejectFormat({ command, readOptions }: ReadLine) {
 function isUnknownSubcommand({ command: { words, argument } }: ReadLine, word: string, cwd: string): boolean {
   if (commandsIn(words).length === 1 || !argument?.isFile) return false;
   return /^[a-z][a-z-]*$/i.test(word) && !existsSync(resolve(cwd, word));
-}
-
-/** An argument as usage lines show it: `<name>`, `[files...]`, `-- <command> [args...]`. */
-export function usageTerm(argument: Argument): string {
-  return argument.usage ?? argumentTerm(argument);
-}
-
-function argumentTerm({ name, isRepeatable, isRequired }: Argument): string {
-  const term = isRepeatable ? `${name}...` : name;
-  return isRequired ? `<${term}>` : `[${term}]`;
 }

@@ -1,4 +1,4 @@
-import type { Argument, Command } from '../command.ts';
+import { type Argument, type Command, usageTerm } from '../command.ts';
 import { type Setting, settingFlagName, settings } from '../config/settings.ts';
 import { type Failure, invalidValueFailure, usageFailure } from '../errors.ts';
 import { closestMatches, joinWithOr } from '../fields/closest-match.ts';
@@ -6,7 +6,6 @@ import type { Fields } from '../fields/field.ts';
 import { type Flag, flagForms, takesValue } from '../flag.ts';
 import { flagTarget } from '../operations/operation.ts';
 import { allCommands } from './all-commands.ts';
-import { usageTerm } from './command-tree.ts';
 import { otherToolsHint, toolOf } from './other-tools.ts';
 
 /** What an unknown flag may have been: a default, a word of another tool, an argument, a setting, a misspelling, or a flag of another command. */
