@@ -10,7 +10,7 @@ import { allCommands, commandsIn } from './all-commands.ts';
 import { isToolName, nouns, otherToolsHint, sameVerbs, toolOf, verbs } from './other-tools.ts';
 import { type LineToken, type PreparedCommandLine, prepareCommandLine, takesNextWord } from './prepare-command-line.ts';
 import { sharedFlags } from './shared-flags.ts';
-import { argumentForm, isNamed, rejectedChoice, synonymHint, unknownFlagHint } from './unknown-flag.ts';
+import { argumentForm, isNamed, ownSpelling, rejectedChoice, synonymHint, unknownFlagHint } from './unknown-flag.ts';
 
 /** The failure of a line that commander rejects with this code. Never repeats the value of an unknown flag: it may be a secret. */
 export function explainMistake(code: string, line: PreparedCommandLine): Failure {
@@ -45,7 +45,8 @@ function missingCommand({ typed, words, tokens }: PreparedCommandLine): Failure 
   if (unknown && words.length === 0) {
     const { form = '' } = unknown;
     if (/^--(help|version)$/.test(form)) return usageFailure(`${form} takes no value`, `write: svc ${form}`);
-    const owner = allCommands.find((one) => one.listedFlags.some((flag) => isNamed(flag, form)));
+    const own = ownSpelling(form);
+    const owner = allCommands.find((one) => one.listedFlags.some((flag) => isNamed(flag, own)));
     const ofChat = owner ? undefined : otherToolsHint(`chat ${form}`);
     const meant = commandsIn(['chat'])[0]?.flags.find((flag) => flagForms(flag).includes(ofChat ?? ''));
     const value = meant && takesValue(meant) ? ` ${meant.value}` : '';
@@ -54,7 +55,7 @@ function missingCommand({ typed, words, tokens }: PreparedCommandLine): Failure 
     const hint =
       (known && synonymHint(known)) ||
       (near && `did you mean ${near}?`) ||
-      (owner ? `write it after the command: svc ${owner.name} ${form} ...` : 'run: svc --help');
+      (owner ? `write it after the command: svc ${owner.name} ${own} ...` : 'run: svc --help');
     return usageFailure(`unknown flag "${form}"`, hint);
   }
   const commands = new Set(commandsIn(words).flatMap(({ words: path }) => path[words.length] ?? []));

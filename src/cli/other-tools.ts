@@ -99,7 +99,7 @@ export const otherTools: { readonly [tool: string]: Synonyms } = {
     '--at': '--attach', '--no-log': 'set SVC_HISTORY=off', '--conversation-id': '--continue', '--cid': '--continue', '--tool': '--tools', '--usage': '--stats',
   },
   aichat: {
-    'ask': 'svc chat', 'chat -p': 'write the prompt as an argument: svc chat "<prompt>"', 'pull': PULL, 'push': PULL, '--cache': CACHE, '--no-cache': CACHE, '--jsonpath': '--jq', 'chat -r': '--system', 'chat -x': 'write --extract code, or for a proxy set HTTPS_PROXY', 'call -p': '--project-id', 'feedback -p': '--project-id', 'chat -e': 'svc runs no commands of a model; to print them, write --extract code', 'repl': 'svc chat', 'session': 'svc chat', 'sessions': 'svc log', 'info': 'svc doctor', '--role': '--system', '--rag': '--documents', '--list-models': MODELS,
+    'ask': 'svc chat', 'chat -p': 'write the prompt as an argument: svc chat "<prompt>"', 'chat --prompt-file': 'write its text as an argument: svc chat "$(cat <file>)"', 'pull': PULL, 'push': PULL, '--cache': CACHE, '--no-cache': CACHE, '--jsonpath': '--jq', 'chat -r': '--system', 'chat -x': 'write --extract code, or for a proxy set HTTPS_PROXY', 'call -p': '--project-id', 'feedback -p': '--project-id', 'chat -e': 'svc runs no commands of a model; to print them, write --extract code', 'repl': 'svc chat', 'session': 'svc chat', 'sessions': 'svc log', 'info': 'svc doctor', '--role': '--system', '--rag': '--documents', '--list-models': MODELS,
     '--list-sessions': 'svc log', '--info': 'svc doctor', '--serve': 'svc serve', '--code': '--extract code', '--instruction': '--system',
     '--execute': 'svc call run', '--file-input': '--attach', '--session-name': '--conversation', '--macro': '--rows',
   },

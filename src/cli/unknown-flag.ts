@@ -2,7 +2,7 @@ import { type Argument, type Command, usageTerm } from '../command.ts';
 import { type Setting, settingFlagName, settings } from '../config/settings.ts';
 import { type Failure, invalidValueFailure, usageFailure } from '../errors.ts';
 import { closestMatches, joinWithOr } from '../fields/closest-match.ts';
-import type { Fields } from '../fields/field.ts';
+import { type Fields, flagName } from '../fields/field.ts';
 import { type Flag, flagForms, takesValue } from '../flag.ts';
 import { flagTarget } from '../operations/operation.ts';
 import { allCommands } from './all-commands.ts';
@@ -19,7 +19,7 @@ export function unknownFlagHint(form: string, command: Command): string {
   const nested = nestedPath(fields, form);
   const short = /^-[^-]./.test(form) ? form.slice(0, 2) : form;
   const long = /^-[a-z]{3}/i.test(form) ? `-${form.toLowerCase()}` : form;
-  const dashed = long.replaceAll('_', '-').toLowerCase();
+  const dashed = ownSpelling(long);
   return (
     (dashed !== form && shown.some((flag) => isNamed(flag, dashed)) ? synonymHint(dashed, flags) : undefined) ??
     knownFlag(long, command) ??
@@ -33,6 +33,11 @@ export function unknownFlagHint(form: string, command: Command): string {
     withoutCounterpart(form, short) ??
     ownersHint(form, command)
   );
+}
+
+/** A flag in the letters of svc: `--top-p` for `--top_p` and `--topP`. */
+export function ownSpelling(form: string): string {
+  return form.startsWith('--') ? flagName(form.replace(/(?<=[a-z])(?=[A-Z])/g, '-')).toLowerCase() : form;
 }
 
 // A flag of another tool, as this command, its group, or any command would mean it.
