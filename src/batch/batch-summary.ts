@@ -59,19 +59,14 @@ function batchFailure(end: BatchEnd, summary: string): Failure | undefined {
   const isKnown = stopReason === undefined || stopReason === interruption?.message;
   const unknownLines = `lines that may have been applied: ${formatLineRanges(tally.unknownLines)}`;
   const message = `${interruption ? `${interruption.message}; ` : ''}${summary}${isKnown ? '' : `; ${stopReason}`}`;
-  const hint = (unknown > 0 ? `${unknownLines}; ` : '') + nextStepHint(end);
+  // Of a batch that a limit stopped because nothing could be counted.
+  const { remedy } = end.job.scheduler.missedByLimits().find((missed) => missed.remedy) ?? {};
+  const hint = (unknown > 0 ? `${unknownLines}; ` : '') + nextStepHint(end, remedy ?? tally.hints.credentials);
   const facts = { applied: appliedOf(tally), isBatch: true, hint };
-  return new Failure(interruption?.code ?? (remedyOf(end) ? 'safety_check' : 'partly_failed'), message, facts);
+  return new Failure(interruption?.code ?? (remedy ? 'safety_check' : 'partly_failed'), message, facts);
 }
 
-// Of a batch that a limit stopped because nothing could be counted.
-function remedyOf({ job }: BatchEnd): string | undefined {
-  return job.scheduler.missedByLimits().find(({ remedy }) => remedy)?.remedy;
-}
-
-function nextStepHint(end: BatchEnd): string {
-  const { tally, stopReason, job } = end;
-  const remedy = remedyOf(end) ?? tally.hints.credentials;
+function nextStepHint({ tally, stopReason, job }: BatchEnd, remedy: string | undefined): string {
   if (remedy) return `${remedy}; then ${job.store.isResumable ? 'continue with --resume' : 'run it again'}`;
   const { failed, unknown, unsent } = tally.byStatus;
   const { resendableFailures, unresolvedLines } = tally;

@@ -40,14 +40,12 @@ export async function loadServiceCredentials(
     environmentSetting(name, env),
   );
   if (!username !== !password) throw usageFailure('SVC_USERNAME and SVC_PASSWORD go together', 'set both or none');
-  const variables = Object.entries({ username, password, token }).flatMap(([name, value]) =>
-    value ? [`SVC_${name.toUpperCase()}`] : [],
-  );
+  const given = { ...(username && { username }), ...(password && { password }), ...(token && { token }) };
+  const variables = Object.keys(given).map((name) => `SVC_${name.toUpperCase()}`);
   if (username && password && token) return requireValid({ username, password, token }, undefined, variables);
   const file = `${databaseFile}.credentials.json`;
   await requireTrustedFile(file, trust);
   const generated = (await pathExists(file)) ? await readCredentials(file) : await storeNewCredentials(file, runtime);
-  const given = { ...(username && { username }), ...(password && { password }), ...(token && { token }) };
   return requireValid({ ...generated, ...given }, file, variables);
 }
 

@@ -15,13 +15,10 @@ export interface Spending {
  * used exceeds a limit by one response at most; until a response counted, one request is in flight, because nothing is known.
  */
 export function createBudget({ maxTotalTokens, maxCost, prices }: BudgetOptions) {
-  const isPriced = (prices.prompt ?? prices.completion) !== undefined;
-  const cost = isPriced
-    ? (['usage', ''] as const)
-    : (['a cost', 'set --price-prompt and --price-completion, or '] as const);
+  const costSource = (prices.prompt ?? prices.completion) === undefined ? 'a cost' : 'usage';
   const meters = [
-    createMeter('--max-total-tokens', maxTotalTokens, ({ tokens }) => tokens, 'tokens were used', ['usage', '']),
-    createMeter('--max-cost', maxCost, ({ cost }) => cost, 'was spent', cost),
+    createMeter('--max-total-tokens', maxTotalTokens, ({ tokens }) => tokens, 'tokens were used', 'usage'),
+    createMeter('--max-cost', maxCost, ({ cost }) => cost, 'was spent', costSource),
   ].flatMap((meter) => meter ?? []);
   return {
     /** Whether another request may be sent beside those in flight. */
@@ -44,7 +41,7 @@ function createMeter(
   limit: number | undefined,
   read: (spending: Spending) => number | undefined,
   text: string,
-  [what, otherFlags]: readonly [what: string, otherFlags: string],
+  what: string,
 ) {
   if (limit === undefined) return undefined;
   let spent = 0;
@@ -68,7 +65,8 @@ function createMeter(
       const responses = `${missed} ${pluralize(missed, 'response')} without ${what}`;
       if (missed === 0) return undefined;
       if (counted > 0) return { text: `${flag} counted ${responses} as the average` };
-      return { text: `${flag} did not count ${responses}`, remedy: `${otherFlags}leave out ${flag}` };
+      const prices = what === 'a cost' ? 'set --price-prompt and --price-completion, or ' : '';
+      return { text: `${flag} did not count ${responses}`, remedy: `${prices}leave out ${flag}` };
     },
   };
 }

@@ -10,9 +10,10 @@ import {
   changeLines,
   comparedFigures,
   distributions,
+  figures,
+  figureText,
   formatShare,
   heldRows,
-  labeledFigures,
   passRate,
   percentiles,
 } from './report-text.ts';
@@ -28,7 +29,7 @@ export function reportHtml(report: BatchReport): string {
   });
   return reportPage('Batch report', [
     ['p', { class: 'muted' }, report.name],
-    figureList(labeledFigures(report)),
+    figureList(figures.map((figure) => [figure.label, figureText(figure, report)])),
     ...reportSection(
       'Responses',
       factLines(report.statistics.totals).map((line): Markup => ['p', {}, [line]]),

@@ -215,7 +215,7 @@ interface Figure {
 const LATENCY_TOLERANCE = 0.1;
 const COST_TOLERANCE = 0.1;
 
-const figures: readonly Figure[] = [
+export const figures: readonly Figure[] = [
   countFigure('Lines', ({ byStatus: { done, failed, unknown } }) => done + failed + unknown),
   countFigure('Done', ({ byStatus }) => byStatus.done, 'better'),
   countFigure('Failed', ({ byStatus }) => byStatus.failed, 'worse'),
@@ -251,12 +251,8 @@ function sumFigure(label: string, read: (statistics: BatchStatistics) => Partial
   return { label, format: formatCount, read: sum, counted };
 }
 
-/** The figures of a report with their labels; a sum over some responses says over how many. */
-export function labeledFigures(report: BatchReport): [label: string, text: string][] {
-  return figures.map((figure) => [figure.label, figureText(figure, report)]);
-}
-
-function figureText({ read, format, counted, lack = 'not reported' }: Figure, report: BatchReport): string {
+/** A sum over some responses says over how many. */
+export function figureText({ read, format, counted, lack = 'not reported' }: Figure, report: BatchReport): string {
   const value = read(report);
   const share = counted ? shareText(counted(report), report.statistics.totals) : '';
   return value === undefined ? lack : `${format(value)}${share}`;
