@@ -233,18 +233,8 @@ function invalidChoice(command: Command, tokens: readonly LineToken[]): Failure 
   const isInvalid = ({ value, flag }: LineToken): boolean =>
     value !== undefined && flag?.choices !== undefined && !flag.choices.includes(value);
   const { form = '', flag, value = '' } = tokens.find(isInvalid) ?? {};
-  return rejectedChoice(
-    command,
-    form,
-    value,
-    flag?.choices ?? [],
-    flag?.takes === 'optional' ? `${form} or ${form}=` : '',
-  );
-}
-
-/** The failure of a format that the result of a command does not have. */
-export function rejectedFormat(command: Command, format: string, formats: readonly string[]): Failure {
-  return rejectedChoice(command, '--format', format, formats);
+  const bare = flag?.takes === 'optional' ? `${form} or ${form}=` : '';
+  return rejectedChoice(command, form, value, flag?.choices ?? [], bare);
 }
 
 function missingArgument(name: string, argument: Argument, line: PreparedCommandLine): Failure {

@@ -31,7 +31,7 @@ export async function runCommandLine(line: PreparedCommandLine, cwd: string, run
       if (!line.literal && line.tokens.some(({ form }) => form === undefined))
         (await import('./unintended-words.ts')).rejectUnintendedWord(line, cwd);
       const rejected = rejectFormat(read);
-      if (rejected) throw (await mistakes()).rejectedFormat(read.command, rejected.format, rejected.formats);
+      if (rejected) throw (await import('./unknown-flag.ts')).rejectedChoice(read.command, '--format', ...rejected);
       const [word = ''] = read.args;
       if (isUnknownSubcommand(read, word, cwd))
         throw (await mistakes()).unknownCommand(
@@ -205,7 +205,7 @@ function rejectFormat({ command, readOptions }: ReadLine) {
   const kind = requestResultKind(result, options);
   const { format } = options;
   const formats: readonly string[] = resultKinds[kind].formats;
-  if (format !== undefined && !formats.includes(format)) return { format, formats };
+  if (format !== undefined && !formats.includes(format)) return [format, formats] as const;
   requestedFormat(kind, options);
   // `-o json` selects a format in other tools, and `-o temperature 0.5` sets an option.
   const { output } = options;

@@ -29,7 +29,6 @@ export function unknownFlagHint(form: string, command: Command): string {
     (nested && `did you mean --set ${nested}:=<json>?`) ??
     misspelledFlag(form, long, shown) ??
     knownFlag(short, command) ??
-    relatedFlag(long, command) ??
     withoutCounterpart(form, short) ??
     ownersHint(form, command)
   );
@@ -46,12 +45,6 @@ function knownFlag(form: string, { name, words, flags }: Command): string | unde
     const known = otherToolsHint(word);
     return (known && synonymHint(known, flags)) ?? [];
   })[0];
-}
-
-// `--hostname` of a command that has no --base-url, but profiles.
-function relatedFlag(form: string, { flags }: Command): string | undefined {
-  const isProfiled = otherToolsHint(form) === '--base-url' && flags.some(({ name }) => name === 'profile');
-  return isProfiled ? 'did you mean --profile <name>?' : undefined;
 }
 
 // `--shell bash`, `--profile work`, `--files a b`: what the command takes as its argument.
@@ -155,9 +148,11 @@ export function synonymHint(text: string, flags?: readonly Flag[]): string | und
   const [form = ''] = text.split(' ');
   if (!form.startsWith('-')) return text;
   if (!flags) return form === text ? `did you mean ${text}?` : text;
-  const flag = flags.find((one) => flagForms(one).includes(form));
+  const found = flags.find((one) => flagForms(one).includes(form));
+  // A command without --base-url may have profiles.
+  const flag = found ?? (text === '--base-url' ? flags.find(({ name }) => name === 'profile') : undefined);
   if (!flag || flag.isHidden) return undefined;
-  return `did you mean ${text === form && takesValue(flag) ? `${form} ${flag.value}` : text}?`;
+  return `did you mean ${text === form && takesValue(flag) ? `${found ? form : '--profile'} ${flag.value}` : text}?`;
 }
 
 /** An argument with its choices, as a person writes it. */
