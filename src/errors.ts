@@ -131,6 +131,8 @@ interface AdviceFacts {
   readonly reason?: string | undefined;
   /** A failure of a batch or a chat session, with several requests: no sentence about one request is added. */
   readonly isBatch?: boolean | undefined;
+  /** Of an incomplete body: nothing came over stdin, and no prompt or file was given. */
+  readonly isStdinEmpty?: boolean | undefined;
 }
 
 /** The facts about a failure besides its message; the fields of the same names in the JSON error. */

@@ -84,9 +84,10 @@ export async function createBodyCheck(operation: Operation, strictness: Strictne
         : strictness.origin === 'batch' && draft.base
           ? rowsHint(draft.base, operation)
           : undefined;
+    const isStdinEmpty = isMissing && draft.stdinUse === 'empty';
     return {
       warnings: findings.filter((finding) => !isError(finding)),
-      failure: errors.length > 0 ? invalidBodyFailure(errors, more, hint) : undefined,
+      failure: errors.length > 0 ? invalidBodyFailure(errors, more, hint).with({ isStdinEmpty }) : undefined,
     };
   };
 }

@@ -50,7 +50,7 @@ export async function runCommandLine(line: PreparedCommandLine, cwd: string, run
   try {
     await tree.parseAsync(line.argv, { from: 'user' });
   } catch (error) {
-    if (error instanceof Failure && error.facts.hint?.startsWith('stdin was empty; give a prompt'))
+    if (error instanceof Failure && error.facts.isStdinEmpty && line.command?.operation?.arguments?.as === 'prompt')
       throw (await import('./unintended-words.ts')).namePromptInFlag(line, error);
     // The message of commander repeats what was typed, secrets too.
     if (!(error instanceof CommanderError)) throw error;
