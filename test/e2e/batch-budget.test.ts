@@ -96,11 +96,11 @@ describe('a limit of what a batch uses', () => {
   it.each([
     ['--max-cost', [], 'a cost', 'set --price-prompt and --price-completion, or leave out --max-cost', usage],
     ['--max-cost', ['--price-prompt', '1'], 'usage', 'leave out --max-cost', () => ({})],
-    ['--max-total-tokens', ['-q'], 'usage', 'leave out --max-total-tokens', () => ({})],
+    ['--max-cost', ['--price-prompt', '1', '-q'], 'usage', 'leave out --max-cost', () => ({})],
     // A response that fails an expectation costs the same.
     ['--max-cost', ['--expect-text', 'x{99}'], 'a cost', 'leave out --max-cost', usage],
   ] as const)(
-    'that it cannot count stops it after the first response: %s %j',
+    'of a cost that it cannot count stops it after the first response: %s %j',
     async (flag, flags, lack, remedy, usageOf) => {
       const { code, stderr, sent } = await runChats([flag, '7', ...flags], usageOf);
       expect(code, stderr).toBe(13);
@@ -113,6 +113,13 @@ describe('a limit of what a batch uses', () => {
       expect(stderr).not.toContain('warning');
     },
   );
+
+  it('of tokens goes on without usage, and says so once, also with -q', async () => {
+    const { code, stderr, sent } = await runChats(['--max-total-tokens', '7', '-q'], () => ({}));
+    expect(code, stderr).toBe(0);
+    expect(sent).toHaveLength(120);
+    expect(stderr.match(/--max-total-tokens did not count 120 responses without usage/g)).toHaveLength(1);
+  });
 
   it('counts a response without a cost as the average of the others, and says so, also with -q', async () => {
     const { code, stderr, sent } = await runChats(['--max-cost', '10', '--concurrency', '1', '-q'], (line) =>

@@ -12,20 +12,21 @@ export interface Spending {
 
 /**
  * The limits `--max-total-tokens` and `--max-cost`. Requests in flight count as much as the largest response so far, so that what is
- * used exceeds a limit by one response at most; until a response counted, one request is in flight, because nothing is known.
+ * used exceeds a limit by one response at most; until a response came, one request is in flight, because nothing is known.
  */
 export function createBudget({ maxTotalTokens, maxCost, prices }: BudgetOptions) {
-  const costSource = (prices.prompt ?? prices.completion) === undefined ? 'a cost' : 'usage';
+  const isPriced = (prices.prompt ?? prices.completion) !== undefined;
+  const remedy = `${isPriced ? '' : 'set --price-prompt and --price-completion, or '}leave out --max-cost`;
   const meters = [
     createMeter('--max-total-tokens', maxTotalTokens, ({ tokens }) => tokens, 'tokens were used', 'usage'),
-    createMeter('--max-cost', maxCost, ({ cost }) => cost, 'was spent', costSource),
+    createMeter('--max-cost', maxCost, ({ cost }) => cost, 'was spent', isPriced ? 'usage' : 'a cost', remedy),
   ].flatMap((meter) => meter ?? []);
   return {
     /** Whether another request may be sent beside those in flight. */
     hasRoom: (inFlight: number): boolean => inFlight === 0 || meters.every(({ hasRoom }) => hasRoom(inFlight)),
     /**
      * Counts a request that ended; one whose outcome is unknown, or that has nothing to count, counts as the average. Returns why no
-     * further one may be sent, also if the first response has nothing to count.
+     * further one may be sent, also if the first response has no cost: money would be spent without a limit.
      */
     add: (spending: Spending, status: LineStatus): string | undefined =>
       meters.map(({ add }) => add(spending, status)).find((reason) => reason !== undefined),
@@ -42,6 +43,7 @@ function createMeter(
   read: (spending: Spending) => number | undefined,
   text: string,
   what: string,
+  remedy?: string,
 ) {
   if (limit === undefined) return undefined;
   let spent = 0;
@@ -49,7 +51,7 @@ function createMeter(
   let missed = 0;
   let largest = 0;
   return {
-    hasRoom: (inFlight: number): boolean => counted > 0 && spent + inFlight * largest < limit,
+    hasRoom: (inFlight: number): boolean => counted + missed > 0 && spent + inFlight * largest < limit,
     add: (spending: Spending, status: LineStatus): string | undefined => {
       const value = read(spending);
       if (value === undefined && status === 'done') missed += 1;
@@ -58,15 +60,15 @@ function createMeter(
         counted += 1;
       }
       largest = Math.max(largest, value ?? 0);
-      if (missed > 0 && counted === 0) return `${flag} ${limit} cannot be kept: a response came without ${what}`;
+      if (remedy && missed > 0 && counted === 0)
+        return `${flag} ${limit} cannot be kept: a response came without ${what}`;
       return spent >= limit ? `${flag} ${limit} was reached: ${Number(spent.toPrecision(12))} ${text}` : undefined;
     },
     missed: () => {
       const responses = `${missed} ${pluralize(missed, 'response')} without ${what}`;
       if (missed === 0) return undefined;
       if (counted > 0) return { text: `${flag} counted ${responses} as the average` };
-      const prices = what === 'a cost' ? 'set --price-prompt and --price-completion, or ' : '';
-      return { text: `${flag} did not count ${responses}`, remedy: `${prices}leave out ${flag}` };
+      return { text: `${flag} did not count ${responses}`, remedy };
     },
   };
 }
