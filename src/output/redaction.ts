@@ -198,8 +198,10 @@ export function isSecretHeader(name: string): boolean {
 }
 
 // Tokens of services, and JSON Web Tokens.
-const TOKEN =
-  /^(?=.*\d)(?:(?:Bearer|Basic)\s+\S{8,}|(?:[grs]?sk[-_]|xai-|hf_|gh[oprsu]_|github_pat_|glpat-|nvapi-|r8_|pplx-|AIza|xox[a-z]-|eyJ[\w-]+\.)[\w.-]{16,})$/;
+const TOKEN_FORM =
+  '(?=\\S*\\d)(?:[grs]?sk[-_]|xai-|hf_|gh[oprsu]_|github_pat_|glpat-|nvapi-|r8_|pplx-|AIza|xox[a-z]-|eyJ[\\w-]+\\.)[\\w.-]{16,}';
+const TOKEN = new RegExp(`^(?:(?:Bearer|Basic)\\s+(?=\\S*\\d)\\S{8,}|${TOKEN_FORM})$`);
+const TOKENS = new RegExp(`(?<![\\w.-])${TOKEN_FORM}`, 'g');
 
 /** True for a text that has the form of a token, such as `sk-...`, and nothing else. */
 export function looksLikeToken(text: string): boolean {
@@ -239,7 +241,8 @@ export function createArgumentRedactor(env: Runtime['env'], secrets: readonly st
     value && isSecretName(name) && !ORDINARY_VALUE.test(value) ? [value] : [],
   );
   const { redact } = createRedactor([...secrets, ...named]);
-  const redactText = (text: string): string => redactAssignments(redact(text).replace(USER_INFO, `://${REDACTED}@`));
+  const redactText = (text: string): string =>
+    redactAssignments(redact(text).replace(TOKENS, REDACTED).replace(USER_INFO, `://${REDACTED}@`));
   return {
     /** A text without secret values, the values of assignments and flags with secret names, and the passwords of URLs. */
     redactText,

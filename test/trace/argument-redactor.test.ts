@@ -25,6 +25,11 @@ describe('the recorded arguments of a command', () => {
     ['base64 of a value', ['x', btoa(`u:${secret}`)], ['x', expect.stringMatching(/^dTp\[redacted\]/)]],
     ['names that are longer words', ['x', 'monkey=1', 'compass=2', '--bypass=3', '--author', 'me'], undefined],
     ['a value of the environment', ['x', `--data={"p":"${secret}"}`], ['x', '--data={"p":"[redacted]"}']],
+    [
+      'tokens by their form',
+      ['curl', '-H', 'Authorization: Bearer sk-proj-abcdefghij0123456789', 'gsk_abcdefghij0123456789', 'sk-learn'],
+      ['curl', '-H', 'Authorization: Bearer [redacted]', '[redacted]', 'sk-learn'],
+    ],
     ['short values, which stay', ['x', 'abc'], ['x', 'abc']],
   ])('are redacted: %s', (_, words, recorded = words) => {
     expect(createArgumentRedactor({}, [secret, 'abc']).redactArguments(words)).toEqual(recorded);
