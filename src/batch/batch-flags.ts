@@ -37,7 +37,7 @@ const batchForms = {
   },
   '--fail-fast': 'Stop reading lines after the first failure',
   '--max-failures <n|n%>':
-    'Stop reading lines after more than n failures, or when over n% of the lines failed (after at least 20)',
+    'Stop reading lines after more than n failures of this run, or when over n% of its lines failed (after at least 20)',
   '--max-spool <size>': {
     summary: 'Largest copy on disk of input that cannot be read twice, such as 20G',
     default: '10G, or half of the free space',

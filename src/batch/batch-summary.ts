@@ -5,6 +5,7 @@ import { ClosedPipeError } from '../output/writer.ts';
 import { type BatchCounts, totalLines } from '../reports/batch/batch-statistics.ts';
 import { causeLines, statisticsLines } from '../reports/batch/report-text.ts';
 import type { BatchEnd } from './send/run-lines.ts';
+import { FAILED_APPLIED_HINT } from './store/result-line.ts';
 
 /** Reports how a batch ended. Throws the Failure of the batch as a whole. */
 export async function reportBatch(end: BatchEnd): Promise<void> {
@@ -77,8 +78,7 @@ function nextStepHint({ tally, stopReason, job }: BatchEnd, remedy: string | und
     return 'correct the invalid lines (--dry-run lists them), then run it again with --resume --accept-changes';
   // A pipe that was stopped is not read to its end.
   const isReadWhole = stopReason === undefined || job.input.totalBytes !== undefined;
-  if (isReadWhole && resendableFailures === 0 && unsent === 0 && failed === unresolvedLines)
-    return 'the failed lines were applied; remove their results from the output, and --resume --retry-unknown sends them again';
+  if (isReadWhole && resendableFailures === 0 && unsent === 0 && failed === unresolvedLines) return FAILED_APPLIED_HINT;
   const limit = stopReason?.includes(' was reached: ') ? '; the limit counts from 0 again' : '';
   return `--resume sends lines without a result, and failed lines that were not applied${limit}`;
 }

@@ -137,7 +137,7 @@ export const mergeFlags = flagGroup('Common', {
 
 export const batchReportFlags = flagGroup('Common', {
   '--html <file>': 'Also write a self-contained HTML page with charts and samples',
-  '--input <file>': 'The input of the batch, for the prompts of the samples in the page',
+  '--input <file>': 'The input of the batch, for the lines or rows of the samples in the page',
   '--plot': { summary: 'Print as text, also when piped, with finer histograms', conflicts: resultFlagNames },
   '--compare': 'Compare two outputs: figures side by side, and lines that got worse, got better, or changed',
 });

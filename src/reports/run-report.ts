@@ -150,7 +150,7 @@ async function openJunit(file: string, title: string, { now, cwd }: Pick<Runtime
   const path = resolve(cwd, file);
   let output = await openReplacement(path, file);
   const save: SaveReport = (cases, totals) =>
-    commitOrAbandon(output, () => output.write(junitXml([...cases, ...unsentCases(cases, totals)], startedAt)));
+    commitOrAbandon(output, () => output.write(junitXml([...cases, ...unsentCases(totals)], startedAt)));
   // A pipe or a device takes one report.
   if (!(await isReplaceable(path))) return save;
   await save([{ name: title, milliseconds: 0, facts: [], problem: UNFINISHED }], {
@@ -163,9 +163,9 @@ async function openJunit(file: string, title: string, { now, cwd }: Pick<Runtime
   };
 }
 
-// Without a problem of its own, a report would be green although lines were not sent.
-function unsentCases(cases: readonly Case[], { unsent, unsentReason = 'the batch was stopped' }: Totals): Case[] {
-  if (unsent === 0 || cases.some(({ problem }) => problem)) return [];
+// One for all: a stopped batch may have millions of lines that were not sent.
+function unsentCases({ unsent, unsentReason = 'the batch was stopped' }: Totals): Case[] {
+  if (unsent === 0) return [];
   const message = `${unsent} ${pluralize(unsent, 'line was', 'lines were')} not sent: ${unsentReason}`;
   const problem = createProblem('not_sent', message);
   return [{ name: 'lines that were not sent', milliseconds: 0, facts: [], problem }];

@@ -39,6 +39,19 @@ describe('an output that is an input', () => {
   });
 });
 
+it.each([
+  ['no', 'run that batch again with --resume, for missing lines'],
+  ['yes', 'the failed lines were applied; remove their results from the output'],
+])('the next step of failed lines with applied %s', async (applied, hint) => {
+  const cwd = temporaryDirectory();
+  writeFileSync(
+    join(cwd, 's1'),
+    entry(1) + entry(2).replace('"exit_code":0,"applied":"yes"', `"exit_code":13,"applied":"${applied}"`),
+  );
+  const { code, stderr } = await svc(['batch', 'merge', 's1', '-o', 'all.jsonl'], { cwd });
+  expect([code, stderr]).toEqual([10, expect.stringContaining(hint)]);
+});
+
 describe('outputs that do not belong together', () => {
   const shards = async () => {
     const cwd = temporaryDirectory();

@@ -84,7 +84,7 @@ describe('svc train lint', () => {
   });
 
   it.each([
-    ['{"choices":[]}', 'svc batch merge out.jsonl --join <table> --columns choices=.response.choices'],
+    ['{"choices":[]}', "messages_and_choices: ($prompt + [.]), reward: <reward>, metadata: $task}' out.jsonl"],
     ['{"id":"f"}', 'svc batch report out.jsonl'],
   ])('names the next step for results of a batch: %s', async (response, step) => {
     const cwd = temporaryDirectory();

@@ -157,7 +157,12 @@ finish reasons: stop 1
     const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'in.jsonl'), ['{"messages":3}\n', line('b'), line('c')].join(''));
     const flags = ['--fail-fast', '--concurrency', '1', '--summary', 's.md', '-o', 'out.jsonl'];
-    expect(await runBuilt(['chat', '--local', '--batch', 'in.jsonl', ...flags], { cwd })).toMatchObject({ code: 10 });
+    const args = ['chat', '--local', '--batch', 'in.jsonl', '--junit', 'r.xml', ...flags];
+    expect(await runBuilt(args, { cwd })).toMatchObject({ code: 10 });
+    // Beside the failure of a line, too.
+    const junit = readFileSync(join(cwd, 'r.xml'), 'utf8');
+    expect(junit).toContain('tests="2" failures="0" errors="2"');
+    expect(junit).toContain('2 lines were not sent: ');
     expect(readFileSync(join(cwd, 's.md'), 'utf8')).toMatch(
       /^### svc chat: 0 of 3 succeeded\n[\s\S]*\n\| 0 \| 0 \| 1 \| 2 \| {2}\| {2}\| {2}\|\n/,
     );

@@ -139,7 +139,7 @@ function otherBatchFailure(first: string, other: string, reason: string): Failur
 // Goes through the lines of an input beside the results, which come in ascending order. Without an input, every gap is missing.
 function createMerge(input: BatchInput | undefined) {
   const [missing, changed, removed] = [createLineRanges(), createLineRanges(), createLineRanges()];
-  const merged = { counts: { done: 0, failed: 0, unknown: 0, unsent: 0 }, lastLine: 0, missing };
+  const merged = { counts: { done: 0, failed: 0, unknown: 0, unsent: 0 }, failedApplied: 0, lastLine: 0, missing };
   const file = input?.file && { path: input.file.path, displayPath: input.label };
   const source = file ? input?.file?.split(createReader()(file)) : input?.lines;
   const lines = source?.[Symbol.asyncIterator]();
@@ -155,7 +155,9 @@ function createMerge(input: BatchInput | undefined) {
   return {
     merged,
     add: async ({ line: number, exitCode, applied }: Omit<ResultEntry, 'checkpoint'>, digest: string) => {
-      merged.counts[classifyLine(exitCode, applied).status] += 1;
+      const { status, isUnresolved } = classifyLine(exitCode, applied);
+      merged.counts[status] += 1;
+      if (status === 'failed' && isUnresolved) merged.failedApplied += 1;
       if (lines) {
         const line = await readTo(number);
         if (!line || isEmptyLine(line)) removed.add(number);

@@ -109,6 +109,10 @@ function integerMember(node: JsonNode | undefined, name: string): number | undef
   return value && /^\d{1,15}$/.test(rawText(value)) ? Number(rawText(value)) : undefined;
 }
 
+/** The next step where nothing but applied lines failed, as by an expectation. */
+export const FAILED_APPLIED_HINT =
+  'the failed lines were applied; remove their results from the output, and --resume --retry-unknown sends them again';
+
 export function classifyLine(exitCode: number, applied: AppliedState = 'no'): LineState {
   if (exitCode === 0) return { status: 'done', isUnresolved: false };
   return { status: applied === 'unknown' ? 'unknown' : 'failed', isUnresolved: applied !== 'no' };

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { type BatchInput, lineSplitter, openBatchInput } from '../../batch/read/batch-input.ts';
 import { mergeResults } from '../../batch/store/merge-results.ts';
 import { resolveOutputs } from '../../batch/store/output-file.ts';
-import { filterFailure } from '../../batch/store/result-line.ts';
+import { FAILED_APPLIED_HINT, filterFailure } from '../../batch/store/result-line.ts';
 import { lockOutput } from '../../batch/store/result-store.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
@@ -50,7 +50,11 @@ export async function runBatchMerge({ args, options }: Invocation<MergeOptions>,
       () => true,
     );
   const isInputReadOnce = input !== undefined && (input === '-' || !(await isFile(input)));
-  const { counts, lastLine, missing, writeResults } = await mergeResults(outputs, openInput, isInputReadOnce);
+  const { counts, failedApplied, lastLine, missing, writeResults } = await mergeResults(
+    outputs,
+    openInput,
+    isInputReadOnce,
+  );
   const wrap = await prepareExport(filter, joined, options, context);
   const path = output === undefined || output === '-' ? undefined : resolve(runtime.cwd, output);
   // A running batch may write to the file.
@@ -72,7 +76,10 @@ export async function runBatchMerge({ args, options }: Invocation<MergeOptions>,
   const emptyHint =
     input === undefined && missing.count() > 0 ? '; --input FILE tells empty lines from missing ones' : '';
   const unknownHint = unknown > 0 ? '; --retry-unknown beside it sends unknown lines again' : '';
-  const hint = `run that batch again with --resume, for missing lines and failed ones that were not applied${unknownHint}${emptyHint}`;
+  const hint =
+    missing.count() + unknown === 0 && failed === failedApplied
+      ? FAILED_APPLIED_HINT
+      : `run that batch again with --resume, for missing lines and failed ones that were not applied${unknownHint}${emptyHint}`;
   throw new Failure('partly_failed', summary, { applied: 'unknown', hint });
 }
 
