@@ -55,7 +55,9 @@ function otherFormat({ tokens, command }: PreparedCommandLine, output = ''): str
     const { formats, piped }: ResultFormats<string> = resultKinds[command?.result ?? 'lines'];
     // The text of a chat may be JSON.
     const isOther =
-      formats.includes(type) && type !== piped && !given('file', 'json-schema', 'response-format', 'extract');
+      formats.includes(type) &&
+      type !== piped &&
+      !given('file', 'json-schema', 'response-format', 'extract', 'conversation');
     const written = piped === 'text' ? 'the text of the response' : 'JSON';
     return isOther ? [`-o ${output} writes ${written}; for ${type.toUpperCase()}, add --format ${type}`] : [];
   }

@@ -1,5 +1,6 @@
 import { access, constants } from 'node:fs/promises';
 import type { RunCommand } from '../command.ts';
+import { overrideWarning } from '../config/base-url.ts';
 import { findCredentialSource, isOpenOrigin } from '../config/credentials/credential.ts';
 import { confirm } from '../config/credentials/prompt.ts';
 import { removeFromKeychain } from '../config/credentials/secret-programs.ts';
@@ -75,11 +76,12 @@ function requireOrigins(profile: Profile, subject: string): string[] {
 }
 
 export const runProfileUse: RunCommand = async ({ args: [name = ''] }, context) => {
-  await updateProfiles(context, (stored) => {
+  const { after } = await updateProfiles(context, (stored) => {
     if (name !== LOCAL_PROFILE_NAME) requireStoredProfile(stored, name);
     return { ...stored, current: name };
   });
   await context.report.note(`using the profile "${name}" from now on`);
+  await warnOfOverride({ name, profile: getProfile(after, name) }, context);
 };
 
 export const runProfileRemove: RunCommand<OptionsOfList<typeof yesFlag>> = async (
@@ -131,6 +133,11 @@ export const runAuthStatus: RunCommand<ResultOptions & Pick<ServiceOptions, 'pro
     });
 };
 
+async function warnOfOverride(named: { name: string; profile: Profile }, { report, runtime }: Context): Promise<void> {
+  const override = overrideWarning(named, runtime.env);
+  if (override) await report.warn(override);
+}
+
 async function showProfile(requestedName: string | undefined, options: ResultOptions, context: Context) {
   const output = await openResultOutput('report', options, context);
   const selected = await selectProfile({ profile: requestedName }, context);
@@ -163,6 +170,7 @@ async function showProfile(requestedName: string | undefined, options: ResultOpt
     ].join('\n');
   const printing = printResult({ ...resultOf({ profile: name, ...settings, credentials }), text }, output);
   await ignoreClosedPipe(printing);
+  await warnOfOverride(selected, context);
   if (problem) throw problem;
   return { name, needsCredentials: credentials.length === 0 && open.length === 0 && !isLocal };
 }

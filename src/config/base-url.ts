@@ -37,6 +37,19 @@ export function findBaseUrl(
   return source && text ? { source, text } : undefined;
 }
 
+/** Names a variable whose base URL is used in place of that of a profile; undefined if there is none. */
+export function overrideWarning(
+  { name, profile }: { readonly name: string; readonly profile: Profile },
+  env: Runtime['env'],
+): string | undefined {
+  for (const host of serviceHosts) {
+    const [own, used] = [{}, env].map((variables) => findBaseUrl(host, undefined, variables, profile));
+    if (own && used && own.text.replace(/\/$/, '') !== used.text.replace(/\/$/, ''))
+      return `${used.source} is set and takes precedence over the base URL of the profile "${name}"; unset it to use the profile`;
+  }
+  return undefined;
+}
+
 /** A base URL, checked: http or https, with an optional path prefix and nothing else. Throws usage, naming `source`. */
 export function parseBaseUrl(text: string, source: string): URL {
   // The URL parser removes line breaks and tabs silently; what is sent must be what was typed.

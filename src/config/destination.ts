@@ -2,7 +2,7 @@ import type { Context } from '../context.ts';
 import { type Failure, usageFailure } from '../errors.ts';
 import type { ConnectOptions } from '../http/open-socket.ts';
 import type { Operation } from '../operations/operation.ts';
-import { findBaseUrl, joinUrl, operationPathIn, resolveBaseUrl } from './base-url.ts';
+import { findBaseUrl, joinUrl, operationPathIn, overrideWarning, resolveBaseUrl } from './base-url.ts';
 import { otherToolVariables } from './environment.ts';
 import { LOCAL_PROFILE_NAME } from './profile-store.ts';
 import type { SelectedProfile } from './select-profile.ts';
@@ -22,9 +22,10 @@ const LOCAL_ORIGIN = 'http://localhost';
 export async function resolveDestination(
   { host, path }: Operation,
   baseUrlFlag: string | undefined,
-  { name: profile, isLocal, source, profile: stored }: SelectedProfile,
+  selected: SelectedProfile,
   { runtime: { env }, report }: Pick<Context, 'runtime' | 'report'>,
 ): Promise<Destination | undefined> {
+  const { name: profile, isLocal, source, profile: stored } = selected;
   const localProfile = `the profile "${LOCAL_PROFILE_NAME}" of ${source}`;
   if (isLocal && baseUrlFlag)
     throw source === '--local'
@@ -38,6 +39,8 @@ export async function resolveDestination(
   if (ignored) await report.note(`${ignored.source} is ignored, because ${localProfile} uses the local service`);
   const baseUrl = isLocal ? new URL(LOCAL_ORIGIN) : resolveBaseUrl(host, baseUrlFlag, env, stored);
   if (!baseUrl) return undefined;
+  const override = source === '--profile' && !baseUrlFlag ? overrideWarning(selected, env) : undefined;
+  if (override) await report.warn(override);
   const surplus = operationPathIn(baseUrl);
   if (surplus) await report.note(`the base URL is used without ${surplus}: svc adds the path of each operation`);
   const isInProfile = [stored.base_url, stored.trace_base_url, stored.chat_base_url, stored.train_base_url].some(

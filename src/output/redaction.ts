@@ -197,9 +197,9 @@ export function isSecretHeader(name: string): boolean {
   return /auth|cookie|key|secret|token|password|credential/i.test(name);
 }
 
-// Tokens of services, and JSON Web Tokens.
+// Tokens of services, and JSON Web Tokens. Digits are looked for after a beginning alone, so that a text is read in linear time.
 const TOKEN_FORM =
-  '(?=\\S*\\d)(?:[grs]?sk[-_]|xai-|hf_|gh[oprsu]_|github_pat_|glpat-|nvapi-|r8_|pplx-|AIza|xox[a-z]-|eyJ[\\w-]+\\.)[\\w.-]{16,}';
+  '(?:[grs]?sk[-_]|xai-|hf_|gh[oprsu]_|github_pat_|glpat-|nvapi-|r8_|pplx-|AIza|xox[a-z]-|eyJ[\\w-]+\\.)(?=[\\w.-]*\\d)[\\w.-]{16,}';
 const TOKEN = new RegExp(`^(?:(?:Bearer|Basic)\\s+(?=\\S*\\d)\\S{8,}|${TOKEN_FORM})$`);
 const TOKENS = new RegExp(`(?<![\\w.-])${TOKEN_FORM}`, 'g');
 

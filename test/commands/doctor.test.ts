@@ -499,8 +499,9 @@ describe('svc doctor --probe', () => {
     expect(result.warnings).toContain('no user name and password for https://svc.invalid (profile "default")');
   });
 
-  it('is skipped with a token alone', async () => {
-    const result = await doctor(['--probe', '--base-url', 'https://svc.invalid'], { SVC_TOKEN: 'tok-en-1' });
+  // Loopback, too, where no password is needed.
+  it.each(['https://svc.invalid', 'http://127.0.0.1:9'])('is skipped with a token alone: %s', async (url) => {
+    const result = await doctor(['--probe', '--base-url', url], { SVC_TOKEN: 'tok-en-1' });
     const skipped = 'the probe was skipped: it needs a user name and password (a chat would cost money)';
     expect(result.warnings).toContain(skipped);
     expect(result.report.probe).toBeUndefined();

@@ -314,6 +314,22 @@ describe('svc profile', () => {
     expect(stored(cwd).current).toBeUndefined();
   });
 
+  it('a variable that takes precedence over the base URL of a named profile is said', async () => {
+    const cwd = temporaryDirectory();
+    await svc(['profile', 'set', 'tiny', '--base-url', 'http://127.0.0.1:9'], { cwd });
+    const env = { SVC_BASE_URL: 'http://127.0.0.1:10' };
+    const warning =
+      'svc: warning: SVC_BASE_URL is set and takes precedence over the base URL of the profile "tiny"; unset it to use the profile\n';
+    for (const args of [
+      ['profile', 'use', 'tiny'],
+      ['auth', 'status', '--profile', 'tiny'],
+      ['chat', 'hi', '--profile', 'tiny', '-n'],
+    ])
+      expect((await svc(args, { cwd, env })).stderr.split(warning), args.join(' ')).toHaveLength(2);
+    for (const own of [{}, { SVC_BASE_URL: 'http://127.0.0.1:9/' }, { SVC_PROFILE: 'tiny', ...env }])
+      expect((await svc(['chat', 'hi', '-n'], { cwd, env: own })).stderr).not.toContain('takes precedence');
+  });
+
   it('stored headers go to the origins they were set for only', async () => {
     const cwd = temporaryDirectory();
     const env = { SVC_CONFIG_DIR: join(cwd, 'config'), SVC_TOKEN: 'tok-en-1' };

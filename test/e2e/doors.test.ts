@@ -50,7 +50,7 @@ const request = ['commander', 'zod'];
 const loads: readonly (readonly [args: readonly string[], files: number, kB: number, packages: readonly string[]])[] = [
   [['--version'], 1, 4, []],
   [['--help'], 1, 4, []],
-  [['__complete', 'chat', '--m'], 4, 113, []],
+  [['__complete', 'chat', '--m'], 4, 115, []],
   [['__complete', 'chat', '--profile', ''], 9, 369, request],
   [['chat', '--help'], 7, 197, ['commander']],
   [['help', 'environment'], 9, 199, ['commander']],

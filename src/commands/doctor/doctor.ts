@@ -111,7 +111,7 @@ async function examine(examination: Examination) {
     const connections = await testConnections(examination);
     const [basic, bearer] = credentials;
     const isProbe = options.probe;
-    const canProbe = bearer?.authorizedHosts.length === 0 || basic?.row.value !== null;
+    const canProbe = bearer?.authorizedHosts.length === 0 || basic?.row.source !== NOT_SET;
     if (isProbe && !canProbe)
       findings.push({ message: 'the probe was skipped: it needs a user name and password (a chat would cost money)' });
     const probe = isProbe && canProbe ? await capture(() => probeService(examination)) : undefined;
