@@ -53,7 +53,9 @@ export function readBatchOptions(
   if (args.length > 0 && options.rows === undefined)
     throw usageFailure(
       `--batch takes bodies from a file, not from the argument ${JSON.stringify(args[0])}`,
-      'remove the argument; write the output as -o out.jsonl, and run it for each input',
+      args.some((text) => text.includes('{{'))
+        ? 'for one request per row of a table, write --rows instead of --batch'
+        : 'remove the argument; write the output as -o out.jsonl, and run it for each input',
     );
   if (previewFormat === 'curl')
     throw usageFailure(

@@ -12,7 +12,9 @@ const TYPOGRAPHIC_DASHES = /^[\u2010-\u2015\u2212]+(?=[a-z])/i;
 // As HTTPie takes them.
 const HEADER = /^(?:authorization|content-type|accept|cookie|user-agent|api-key|x-[\w-]+):\S/i;
 
-const RESPONSE_FIELDS = /^(?:id|object|created|model|choices|usage|text|content)$/;
+// A list of fields, one of a response, or an object.
+const JSON_OR_FIELDS =
+  /^(?:[a-zA-Z_][\w.]*(?:,[a-zA-Z_][\w.]*)+|id|object|created|model|choices|usage|text|content|\{.*\})$/s;
 
 /** Throws usage for a word that probably is no prompt, such as a flag with a typographic dash or `@file`. After `--` each is one. */
 export function rejectUnintendedWord({ command, tokens, words }: PreparedCommandLine, cwd: string): void {
@@ -42,12 +44,18 @@ export function rejectUnintendedWord({ command, tokens, words }: PreparedCommand
   if (header !== undefined)
     // Its value may be a secret.
     throw usageFailure(`${header}: seems to begin a header`, `write -H '${header}: <value>', or the prompt after --`);
-  const file = operands.find((word) => /^@./.test(word) && existsSync(resolve(cwd, word.slice(1))))?.slice(1);
-  if (file !== undefined) {
-    const flag = /\.(?:json|ya?ml)$/i.test(file) ? '-f' : '--attach';
-    throw fail(`@${file}`, 'names a file', `write ${flag} ${shellWord(file)}`);
+  const isFile = (word: string): boolean => existsSync(resolve(cwd, word));
+  const plain = operands.length === 1 && /\.\w{2,5}$/.test(first) && isFile(first) ? first : undefined;
+  const named = operands.find((word) => /^@./.test(word) && isFile(word.slice(1))) ?? plain;
+  if (named !== undefined) {
+    const flag = /\.(?:json|ya?ml)$/i.test(named) ? '-f' : '--attach';
+    throw fail(named, 'names a file', `write ${flag} ${shellWord(named.replace(/^@/, ''))}`);
   }
-  const value = valueAfterJson(tokens);
+  if (/^\{.*"messages".*\}$/s.test(first))
+    throw fail(first, 'is a body', 'write it to a file and add -f <file>, or pipe it into svc');
+  const filtered = valueAfter(tokens, /^--(?:json|quiet)$/, /^\.[\w[]\S*$/);
+  if (filtered) throw fail(filtered, 'follows a flag that takes no value', `write --jq ${shellWord(filtered)}`);
+  const value = valueAfter(tokens, /^--json$/, JSON_OR_FIELDS);
   if (value === undefined) return;
   if (value.startsWith('{'))
     throw fail(value, 'follows --json, which takes no value', 'for a body, write -f <file>, or pipe it into svc');
@@ -65,20 +73,19 @@ function isField(word: string, { operation }: Command): boolean {
   return field !== undefined && operation !== undefined && Object.hasOwn(operation.body, field);
 }
 
-// A list of fields, or an object.
-function valueAfterJson(tokens: readonly LineToken[]): string | undefined {
-  const at = tokens.findIndex(({ form }) => form === '--json');
+// A word of a form after a flag without a value, which looks like its value.
+function valueAfter(tokens: readonly LineToken[], flag: RegExp, wanted: RegExp): string | undefined {
+  const at = tokens.findIndex(({ form = '' }) => flag.test(form));
   const { form, value = '' } = (at !== -1 && tokens[at + 1]) || { form: '' };
-  if (form !== undefined) return undefined;
-  const isList = /^[a-z_][\w.]*(?:,[a-z_][\w.]*)+$/i.test(value) || RESPONSE_FIELDS.test(value);
-  return isList || /^\{.*\}$/s.test(value) ? value : undefined;
+  return form === undefined && wanted.test(value) ? value : undefined;
 }
 
 /** The failure of a chat without a prompt, with a hint if the last word, which looks like one, is the value of a flag. */
 export function namePromptInFlag({ typed, tokens, words }: PreparedCommandLine, failure: Failure): Failure {
   const { flag, form, value, start = '' } = tokens.at(-1) ?? {};
   const isOperand = tokens.some((token) => token.form === undefined);
-  if (!flag || flag.isSecret || value === undefined || typed.at(-1) !== value || isOperand) return failure;
+  if (!flag || flag.isSecret || flag.name === 'file' || value === undefined || typed.at(-1) !== value || isOperand)
+    return failure;
   const hint = `${shellWord(value)} is the value of ${form}; write the prompt after it: svc ${words.join(' ')} ${start} ${shellWord(value)} "<prompt>"`;
   return failure.with({ hint });
 }

@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Context } from '../../context.ts';
 import { Failure, usageFailure } from '../../errors.ts';
+import { closestMatch } from '../../fields/closest-match.ts';
 import { unreadableInputFailure } from '../../files/read-input.ts';
 import { firstStringMember, getMember, kindOf, numberMember, rawText, rootOf } from '../../json/json-node.ts';
 import { parseJson } from '../../json/parse-json.ts';
@@ -104,10 +105,14 @@ const resultColumns = new Map([
 function parseColumn(column: string): AddedColumn {
   const [, name = column, value = column] = /^([^=]+)=(.+)$/s.exec(column) ?? [];
   const filter = resultColumns.get(value) ?? (value === column ? undefined : value);
-  if (filter !== undefined) return { name, filter };
+  const isName = /^\w+$/.test(value) && !resultColumns.has(value);
+  const near = isName ? closestMatch(value, resultColumns.keys()) : undefined;
+  if (filter !== undefined && near === undefined) return { name, filter };
   throw usageFailure(
     `--columns cannot be ${JSON.stringify(column)}`,
-    `write name=filter, such as code=.exit_code, with parentheses around a filter with a comma; or a name or name=one of ${[...resultColumns.keys()].join(', ')}`,
+    near !== undefined
+      ? `did you mean ${value === column ? near : `${name}=${near}`}?`
+      : `write name=filter, such as code=.exit_code, with parentheses around a filter with a comma; or a name or name=one of ${[...resultColumns.keys()].join(', ')}`,
   );
 }
 
