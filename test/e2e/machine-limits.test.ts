@@ -13,6 +13,8 @@ describe.each(limits)('under %s', (_, node) => {
   it.each(['hi', 'hi --jq .id'])('svc chat %s says which part could not start, and what to set', async (flags) => {
     const service = await rawServer((socket) => void socket.end(answer));
     const { code, stderr } = await inShell(`${node} '${program}' chat --base-url ${service.url} ${flags}`);
+    // Node 26 reserves less.
+    if (code === 0 && node.startsWith('ulimit')) return expect(stderr).toBe('');
     expect(stderr).toMatch(
       /(?:the HTTP parser|jq) \(WebAssembly\) could not be loaded: .*\n.*NODE_OPTIONS=--disable-wasm-trap-handler\n$/,
     );

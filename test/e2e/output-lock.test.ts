@@ -224,7 +224,8 @@ waits.set('the lock of a conversation is renewed while its chat runs', async () 
   await expect.poll(renewals, { timeout: 60_000 }).toBe('0000000001');
   answer();
   expect(await end).toMatchObject({ code: 0 });
-  expect(readdirSync(cwd).sort()).toEqual(['talk.json']);
+  // Newer lines of Node keep compiled code in the home directory.
+  expect(readdirSync(cwd).filter((name) => name !== '.cache')).toEqual(['talk.json']);
 });
 
 it('the lock of a conversation counts for 60 s without a change, if its process cannot be checked', async () => {
