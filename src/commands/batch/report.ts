@@ -78,8 +78,13 @@ export async function runBatchReport(
 
 async function addFile(report: BatchReport, file: OutputPath, context: Context): Promise<IndexedOutput> {
   const table = createLineTable();
+  // Before the output: a result that comes in between belongs to a line that was sent.
+  const journal = await readBatchJournal(await batchJournalFile(file), table).catch(async (error: unknown) => {
+    await context.report.warn(toFailure(error).message);
+    return undefined;
+  });
   const { validBytes } = await readOutput(file, 0, table);
-  await addMissingLines(report, file, table, context);
+  addMissingLines(report, table, journal);
   if (validBytes === 0) return { ...file, table };
   try {
     for await (const { bytes, offset } of splitLines(
@@ -100,18 +105,15 @@ async function addFile(report: BatchReport, file: OutputPath, context: Context):
 }
 
 // The journal, if there is one, knows of lines that the output lacks: those that were sent, and the number of all.
-async function addMissingLines(report: BatchReport, file: OutputPath, table: LineTable, context: Context) {
-  const recorded = createLineTable();
-  const journal = await readBatchJournal(await batchJournalFile(file), recorded).catch(async (error: unknown) => {
-    await context.report.warn(toFailure(error).message);
-    return undefined;
-  });
+function addMissingLines(
+  report: BatchReport,
+  table: LineTable,
+  journal: Awaited<ReturnType<typeof readBatchJournal>>,
+): void {
   let known = 0;
-  for (const _ of table.lines()) known += 1;
-  for (const line of recorded.lines()) {
-    if (table.result(line)) continue;
+  for (const line of table.lines()) {
     known += 1;
-    report.statistics.byStatus.unknown += 1;
+    if (!table.result(line)) report.statistics.byStatus.unknown += 1;
   }
   const total = journal?.counted?.lines;
   if (journal && total === undefined) report.isInputUnread = true;
