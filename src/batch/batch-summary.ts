@@ -79,7 +79,7 @@ function nextStepHint({ tally, stopReason, job }: BatchEnd, remedy: string | und
   // A pipe that was stopped is not read to its end.
   const isReadWhole = stopReason === undefined || job.input.totalBytes !== undefined;
   if (isReadWhole && resendableFailures === 0 && unsent === 0 && failed === unresolvedLines) return FAILED_APPLIED_HINT;
-  const limit = stopReason?.includes(' was reached: ') ? '; the limit counts from 0 again' : '';
+  const limit = job.scheduler.hasReachedLimit() ? '; the limit counts from 0 again' : '';
   return `--resume sends lines without a result, and failed lines that were not applied${limit}`;
 }
 

@@ -30,6 +30,8 @@ export function createBudget({ maxTotalTokens, maxCost, prices }: BudgetOptions)
      */
     add: (spending: Spending, status: LineStatus): string | undefined =>
       meters.map(({ add }) => add(spending, status)).find((reason) => reason !== undefined),
+    /** Whether a limit was reached. */
+    isReached: (): boolean => meters.some(({ isReached }) => isReached()),
     /** The limits that missed responses; `remedy` for those that could not count any. */
     missed: () => meters.flatMap(({ missed }) => missed() ?? []),
   };
@@ -64,6 +66,7 @@ function createMeter(
         return `${flag} ${limit} cannot be kept: a response came without ${what}`;
       return spent >= limit ? `${flag} ${limit} was reached: ${Number(spent.toPrecision(12))} ${text}` : undefined;
     },
+    isReached: (): boolean => spent >= limit,
     missed: () => {
       const responses = `${missed} ${pluralize(missed, 'response')} without ${what}`;
       if (missed === 0) return undefined;

@@ -106,6 +106,7 @@ export function createScheduler(
     addOutcome: createStopRules(options, stop),
     skippedRetries,
     missedByLimits: budget.missed,
+    hasReachedLimit: budget.isReached,
   };
 }
 
