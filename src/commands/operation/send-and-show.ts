@@ -1,3 +1,4 @@
+import { fileField } from '../../body/body-base.ts';
 import type { Conversation } from '../../body/chat/conversation.ts';
 import { type Authorization, connect } from '../../client/connection.ts';
 import { factsWithoutResponse, requestFailure, responseFacts } from '../../client/exchange-failure.ts';
@@ -87,8 +88,11 @@ function historyContent(request: PreparedRequest, { doc, facts }: ShownResponse,
   const body = rootOf(draft.doc);
   // The groups of a large job were streamed from files.
   const shown = redactSecretFields(body, operation, (name) => `[${name}]`).toString();
-  const streamed = `$1"[${sent.length} bytes sent in all, groups not recorded]"`;
-  const recorded = sent instanceof Uint8Array ? shown : shown.replace(/("trajectory_groups"\s*:\s*)\[\s*\]/, streamed);
+  const streamed = new RegExp(`("${fileField(operation)}"\\s*:\\s*)\\[\\s*\\]`);
+  const recorded =
+    sent instanceof Uint8Array
+      ? shown
+      : shown.replace(streamed, `$1"[${sent.length} bytes sent in all, groups not recorded]"`);
   const response = doc && rootOf(doc);
   const { response_id: id } = facts;
   const model = firstStringMember(body, 'model') ?? firstStringMember(response, 'model');
