@@ -6,7 +6,8 @@ import { errorMessage, Failure, type FailureFacts, FILE_LIMIT_HINT } from '../er
 export function fileFailure(action: string, path: string, error: unknown, facts: FailureFacts = {}): Failure {
   if (error instanceof Failure) return error;
   const [, reason] = reasonsByCode[errorCode(error) ?? ''] ?? [];
-  const hint = reason === PATH_HINT ? pathHint(action, path) : reason;
+  const makesFile = errorCode(error) === 'ENOENT' && /^(?:write|lock|create)\b/.test(action);
+  const hint = reason === PATH_HINT ? pathHint(path, makesFile) : reason;
   return new Failure('local_file', `cannot ${action} ${path}: ${describeFileError(error)}`, { hint, ...facts });
 }
 
@@ -47,9 +48,9 @@ export async function pathExists(path: string): Promise<boolean> {
 
 const PATH_HINT = 'check the path and its directory';
 
-function pathHint(action: string, path: string): string {
+function pathHint(path: string, makesFile: boolean): string {
   const directory = dirname(path);
-  if (/^(?:write|lock|create)\b/.test(action) && /^[\w./-]+$/.test(directory) && directory !== '.')
+  if (makesFile && /^[\w./-]+$/.test(directory) && directory !== '.' && !path.endsWith('/'))
     return `create the directory: mkdir -p ${directory}`;
   if (/:\/\//.test(path)) return 'download it first, for example with curl -O, and name the file';
   if (/[*?]/.test(path)) return 'remove the quotes around the path, so that the shell expands it';

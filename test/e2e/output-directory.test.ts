@@ -25,3 +25,15 @@ it.each(Object.entries(inputs))('%s does not create a directory that -o names', 
   expect(names()).toEqual(before);
   expect(server.counts.size).toBe(0);
 });
+
+it('names mkdir for a directory that is missing, and not where that fails', async () => {
+  const cwd = temporaryDirectory();
+  writeFileSync(join(cwd, 'file'), '');
+  for (const [output, hint] of [
+    ['none/x', 'create the directory: mkdir -p none\n'],
+    ['file/x', 'check the path and its directory\n'],
+  ] as const) {
+    const { code, stderr } = await run(['chat', 'hi', '--local', '--no-stdin', '-o', output], { cwd });
+    expect([code, stderr]).toEqual([12, expect.stringContaining(hint)]);
+  }
+});
