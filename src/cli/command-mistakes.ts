@@ -6,10 +6,9 @@ import { type Flag, flagForms, takesValue } from '../flag.ts';
 import { flagTarget } from '../operations/operation.ts';
 import { createArgumentRedactor, REDACTED, redactUserInfo } from '../output/redaction.ts';
 import { shellWord } from '../output/shell-quote.ts';
-import { allCommands, commandsIn } from './all-commands.ts';
+import { allCommands, commandsIn, sharedFlags } from './all-commands.ts';
 import { isToolName, nouns, otherToolsHint, sameVerbs, toolOf, verbs } from './other-tools.ts';
 import { type LineToken, type PreparedCommandLine, prepareCommandLine, takesNextWord } from './prepare-command-line.ts';
-import { sharedFlags } from './shared-flags.ts';
 import { argumentForm, isNamed, ownSpelling, rejectedChoice, synonymHint, unknownFlagHint } from './unknown-flag.ts';
 
 /** The failure of a line that commander rejects with this code. Never repeats the value of an unknown flag: it may be a secret. */

@@ -9,9 +9,8 @@ import { joinWithOr } from '../fields/closest-match.ts';
 import { flagName } from '../fields/field.ts';
 import { type Flag, flagForms, flagTerm, optionKey, takesValue } from '../flag.ts';
 import { requestedFormat, requestResultKind, resultKinds } from '../output/output-format.ts';
-import { allCommands, commandGroups, commandsIn } from './all-commands.ts';
+import { allCommands, commandGroups, commandsIn, sharedFlags } from './all-commands.ts';
 import type { PreparedCommandLine } from './prepare-command-line.ts';
-import { sharedFlags } from './shared-flags.ts';
 
 /** What commander read: the chosen command, its arguments and its options. */
 export interface ReadLine {

@@ -1,8 +1,7 @@
 import { type Flag, flagForms, type KnownNameKind } from '../flag.ts';
 import type { Runtime } from '../runtime.ts';
-import { commandsIn, topLevelWords } from './all-commands.ts';
+import { commandsIn, sharedFlags, topLevelWords } from './all-commands.ts';
 import { prepareCommandLine, readFlags, takesNextWord } from './prepare-command-line.ts';
-import { sharedFlags } from './shared-flags.ts';
 
 // The shell selects those that begin with the typed word.
 type Offer = readonly [word: string, summary: string];

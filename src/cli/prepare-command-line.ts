@@ -2,8 +2,7 @@ import type { Command } from '../command.ts';
 import { type Failure, usageFailure } from '../errors.ts';
 import { type Flag, flagForms, takesValue } from '../flag.ts';
 import { looksLikeToken } from '../output/redaction.ts';
-import { commandsIn } from './all-commands.ts';
-import { sharedFlags } from './shared-flags.ts';
+import { commandsIn, sharedFlags } from './all-commands.ts';
 
 /** A flag with its value, or an operand, which has a value only. */
 export interface LineToken {

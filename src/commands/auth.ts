@@ -35,7 +35,7 @@ import { isGiven, type OptionsOfList } from '../flag.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
 import { feedbackSchemaOperation } from '../operations/feedback-schema.ts';
 import { redactUserInfo } from '../output/redaction.ts';
-import type { credentialFlags } from './command-flags.ts';
+import type { credentialFlags } from './definitions/command-flags.ts';
 
 const MAX_SECRET_BYTES = 64 * 1024;
 

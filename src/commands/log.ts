@@ -16,7 +16,7 @@ import { type JsonValue, RawJson } from '../json/write-json.ts';
 import type { ResultOptions } from '../output/output-format.ts';
 import { openResultOutput, printResult, resultOf } from '../results/print-result.ts';
 import { createJobHistory, jobHistoryFile, jobStatus, type TrainingJobRecord } from '../train/job-history.ts';
-import type { limitRequestsFlag, pruneFlags, yesFlag } from './command-flags.ts';
+import type { limitRequestsFlag, pruneFlags, yesFlag } from './definitions/command-flags.ts';
 
 type ListOptions = ResultOptions & OptionsOfList<typeof limitRequestsFlag>;
 

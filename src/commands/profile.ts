@@ -27,7 +27,7 @@ import type { ResultOptions } from '../output/output-format.ts';
 import { isSecretHeader, REDACTED, redactUserInfo } from '../output/redaction.ts';
 import { ignoreClosedPipe } from '../output/writer.ts';
 import { openResultOutput, printResult, resultOf } from '../results/print-result.ts';
-import type { yesFlag } from './command-flags.ts';
+import type { yesFlag } from './definitions/command-flags.ts';
 
 /** Changes settings of a profile; an empty value removes one. Credentials stay bound to the origins they belong to. */
 export const runProfileSet: RunCommand<StoredOptions> = async ({ args: [typedName = ''], options }, context) => {

@@ -33,7 +33,7 @@ import { createUpstream } from '../local-service/upstream.ts';
 import type { ResultOptions } from '../output/output-format.ts';
 import { openResultOutput, printResult, resultOf } from '../results/print-result.ts';
 import type { Runtime } from '../runtime.ts';
-import type { serveFlags } from './command-flags.ts';
+import type { serveFlags } from './definitions/command-flags.ts';
 
 /** Runs the local service on a port until a signal ends it, which is a success. */
 export const runServe: RunCommand<ResultOptions & OptionsOfList<typeof serveFlags>> = async (

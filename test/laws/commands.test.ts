@@ -7,9 +7,9 @@ import { allCommands, commandGroups } from '../../src/cli/all-commands.ts';
 import { type ReadLine, runCommandLine } from '../../src/cli/command-tree.ts';
 import { exampleLine, helpText } from '../../src/cli/docs/help-text.ts';
 import { helpTopics } from '../../src/cli/docs/help-topics.ts';
-import { bodyFlags } from '../../src/cli/operation-commands.ts';
 import { prepareCommandLine } from '../../src/cli/prepare-command-line.ts';
-import { reportFlags } from '../../src/cli/shared-flags.ts';
+import { reportFlags } from '../../src/commands/definitions/define-commands.ts';
+import { bodyFlags } from '../../src/commands/definitions/operation-commands.ts';
 import { mcpTools } from '../../src/commands/mcp/tools.ts';
 import { type Setting, settingFlagName, settings } from '../../src/config/settings.ts';
 import { type Field, flagName, sampleValue } from '../../src/fields/field.ts';
@@ -170,7 +170,7 @@ describe('the flags of a command', () => {
   });
 
   it('are read somewhere, and so are settings', () => {
-    const tables = /cli\/(?:[\w-]+-commands|shared-flags)\.ts$|config\/settings\.ts$|\/[\w-]+-flags\.ts$/;
+    const tables = /\/definitions\/|cli\/help-command\.ts$|config\/settings\.ts$|\/[\w-]+-flags\.ts$/;
     const launcher = new URL('../../bin/svc.js', import.meta.url).pathname;
     const paths = [...sourceFiles.filter((path) => !tables.test(path)), launcher];
     const readers = paths.map((path) => readFileSync(path, 'utf8'));

@@ -55,12 +55,13 @@ describe('imports', () => {
     if (shared.includes(from)) return;
     for (const { target, isDynamic } of importsOf(name, text)) {
       const to = directoryOf(target);
-      // `operation/` is the way that operations share, and the flags of commands are no command.
-      if (from === 'commands' && to === from && !/^commands\/(?:operation\/|command-flags\.ts)/.test(target))
+      // `operation/` is the way that operations share, and definitions load the commands that they describe.
+      const isShared = [name, target].some((file) => file.startsWith('commands/definitions/'));
+      if (from === 'commands' && to === from && !target.startsWith('commands/operation/') && !isShared)
         expect(target.split('/')[1], `${name} imports another command`).toBe(name.split('/')[1]);
       if (to === from || shared.includes(to)) continue;
-      // Commands are imported only when they are chosen, except the tables of their flags.
-      if (to === 'commands' && target !== 'commands/command-flags.ts')
+      // Commands are imported only when they are chosen, except their definitions.
+      if (to === 'commands' && !target.startsWith('commands/definitions/'))
         expect(isDynamic, `${name} imports ${target} before it is chosen`).toBe(true);
       expect(directories, `the order knows no directory ${to}`).toContain(to);
       expect(directories.indexOf(to), `${name} imports ${target}`).toBeGreaterThan(directories.indexOf(from));

@@ -1,8 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { allCommands, topLevelWords } from '../../src/cli/all-commands.ts';
-import { sharedFlags } from '../../src/cli/shared-flags.ts';
-import { helpTopicNames } from '../../src/cli/tool-commands.ts';
+import { allCommands, sharedFlags, topLevelWords } from '../../src/cli/all-commands.ts';
+import { helpTopicNames } from '../../src/cli/help-command.ts';
 import { flagForms } from '../../src/flag.ts';
 
 /** The files of the directory in which lines are typed. */

@@ -4,7 +4,7 @@ import { type Flag, flagForms, flagTerm } from '../../flag.ts';
 import type { Example } from '../../operations/operation.ts';
 import { allCommands, commandsIn } from '../all-commands.ts';
 import { commandTree, defineCommand } from '../command-tree.ts';
-import { helpTopicNames } from '../tool-commands.ts';
+import { helpTopicNames } from '../help-command.ts';
 import { type HelpSection, renderHelp } from './help-page.ts';
 
 const MAX_SHORT_HELP_LINES = 24;

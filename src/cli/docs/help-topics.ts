@@ -1,12 +1,12 @@
 import { batchFlags, promptFlags } from '../../batch/batch-flags.ts';
 import { bodySourceFlags } from '../../body/body-flags.ts';
 import { sendingFlags, summaryFlags } from '../../client/request-flags.ts';
+import { reportFlags } from '../../commands/definitions/define-commands.ts';
 import { type Setting, serviceFlags, settings } from '../../config/settings.ts';
 import { exitCodes } from '../../errors.ts';
 import { type Flag, flagTerm, withDefault } from '../../flag.ts';
 import { resultFlags, resultKinds } from '../../output/output-format.ts';
-import { reportFlags } from '../shared-flags.ts';
-import type { helpTopicNames } from '../tool-commands.ts';
+import type { helpTopicNames } from '../help-command.ts';
 import { capitalizeSentence, type HelpSection } from './help-page.ts';
 
 /** The environment variables that svc reads, from the table of settings. An empty variable counts as unset. */

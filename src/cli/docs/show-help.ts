@@ -10,7 +10,7 @@ import type { Writer } from '../../output/writer.ts';
 import type { Runtime } from '../../runtime.ts';
 import { version } from '../../version.ts';
 import { allCommands, commandGroups, commandsIn } from '../all-commands.ts';
-import { type HelpOptions, helpTopicNames } from '../tool-commands.ts';
+import { type HelpOptions, helpTopicNames } from '../help-command.ts';
 import { renderHelp } from './help-page.ts';
 import { exampleLine, type HelpRequest, helpText, introduction, programOf, sharedGroups } from './help-text.ts';
 import { environmentVariables, helpTopics } from './help-topics.ts';

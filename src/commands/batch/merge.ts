@@ -17,7 +17,7 @@ import { chooseFormat, type ResultOptions } from '../../output/output-format.ts'
 import { openSink, type Sink } from '../../output/sink.ts';
 import { filteredSink, type JqFilter } from '../../results/jq-filter.ts';
 import { openResultFilter } from '../../results/print-result.ts';
-import type { mergeFlags } from '../command-flags.ts';
+import type { mergeFlags } from '../definitions/command-flags.ts';
 
 type MergeOptions = ResultOptions & OptionsOfList<typeof mergeFlags>;
 

@@ -34,7 +34,7 @@ import { comparisonHtml, reportHtml } from '../../reports/batch/report-html.ts';
 import { comparisonJson, comparisonText, reportJson, reportText } from '../../reports/batch/report-text.ts';
 import { checkHtmlPath, writeReportPage } from '../../reports/report-page.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
-import type { batchReportFlags } from '../command-flags.ts';
+import type { batchReportFlags } from '../definitions/command-flags.ts';
 
 /** Summarizes the outputs of batches, or compares two. Throws Failure `local_file` for a file that is not an output. */
 export async function runBatchReport(

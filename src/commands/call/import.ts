@@ -6,7 +6,7 @@ import type { RunCommand } from '../../command.ts';
 import type { ServiceOptions } from '../../config/settings.ts';
 import type { OptionsOfList } from '../../flag.ts';
 import { callStartOperation } from '../../operations/call-start.ts';
-import type { callProjectFlag } from '../command-flags.ts';
+import type { callProjectFlag } from '../definitions/command-flags.ts';
 
 type ImportOptions = ServiceOptions &
   Pick<SettingOptions, 'output' | 'dryRun' | 'curl' | 'strict' | 'noCheck'> &

@@ -26,7 +26,7 @@ import { collectCallAttributes, operationName, recordedInputs, type TracedCall }
 import { runChild } from '../../trace/run-child.ts';
 import { flushCommand, removeSpooledCall, spoolCall, spoolDirectory } from '../../trace/spool.ts';
 import { createTraceContext, readParent, traceEnvironment } from '../../trace/trace-context.ts';
-import type { callRunFlags } from '../command-flags.ts';
+import type { callRunFlags } from '../definitions/command-flags.ts';
 
 const DEFAULT_GRACE = '5s';
 const MAX_REASON_CHARS = 400;

@@ -15,7 +15,7 @@ import type { OptionsOfList } from '../../flag.ts';
 import { isLoopbackUrl, parseProxyUrl, readProxyVariable } from '../../http/proxy.ts';
 import { REDACTED } from '../../output/redaction.ts';
 import { version } from '../../version.ts';
-import type { doctorFlags } from '../command-flags.ts';
+import type { doctorFlags } from '../definitions/command-flags.ts';
 
 export type DoctorOptions = ServiceOptions & OptionsOfList<typeof doctorFlags>;
 

@@ -14,7 +14,7 @@ import { parseJson } from '../../json/parse-json.ts';
 import { type JsonValue, RawJson, writeJson } from '../../json/write-json.ts';
 import { changesNothing } from '../../operations/operation.ts';
 import { version } from '../../version.ts';
-import { mcpFlags } from '../command-flags.ts';
+import { mcpFlags } from '../definitions/command-flags.ts';
 import { describeTools, type McpTool, mcpTools, runTool } from './tools.ts';
 
 // A tool call carries a request body, of which servers take at most 32 MiB.

@@ -20,7 +20,7 @@ import { REDACTED, redactSecretFields } from '../../output/redaction.ts';
 import { yamlChunks } from '../../results/format-yaml.ts';
 import { openResultOutput, printResult, type ResultOutput, resultOf } from '../../results/print-result.ts';
 import { version } from '../../version.ts';
-import type { specFlags } from '../command-flags.ts';
+import type { specFlags } from '../definitions/command-flags.ts';
 
 const VIEWS = ['response', 'reply', 'skeleton', 'openapi'] as const;
 

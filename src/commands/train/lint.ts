@@ -18,7 +18,7 @@ import { openResultOutput, printResult, resultOf } from '../../results/print-res
 import { parseGroupByPath } from '../../train/stream/groups.ts';
 import { createTrajectorySources } from '../../train/stream/source.ts';
 import { showCheckProgress } from '../../train/stream/upload.ts';
-import type { lintFlags } from '../command-flags.ts';
+import type { lintFlags } from '../definitions/command-flags.ts';
 
 /** Prints what a trainer cannot learn from. Throws Failure `body` for what the service rejects, `safety_check` for `--fail-on`. */
 type LintOptions = ResultOptions & OptionsOfList<typeof lintFlags> & { readonly errorFormat: string | undefined };

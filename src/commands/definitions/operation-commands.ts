@@ -1,5 +1,5 @@
-import { batchFlags, promptFlags, type RequestOptions } from '../batch/batch-flags.ts';
-import { bodySourceFlags } from '../body/body-flags.ts';
+import { batchFlags, promptFlags, type RequestOptions } from '../../batch/batch-flags.ts';
+import { bodySourceFlags } from '../../body/body-flags.ts';
 import {
   chatResponseFlags,
   continueFlags,
@@ -10,18 +10,18 @@ import {
   summaryFlags,
   traceFlags,
   trainFlags,
-} from '../client/request-flags.ts';
-import type { Argument, Command, RunCommand } from '../command.ts';
-import { findSetting, serviceFlags } from '../config/settings.ts';
-import { joinWithOr } from '../fields/closest-match.ts';
-import { type Field, fieldFlag } from '../fields/field.ts';
-import { type Flag, type FlagList, flagGroup, joinFlags } from '../flag.ts';
-import { allOperations } from '../operations/all-operations.ts';
-import { chatOperation } from '../operations/chat.ts';
-import { flagTarget, type Operation, type Shorthand } from '../operations/operation.ts';
-import { trainOperation } from '../operations/train.ts';
-import { resultFlags } from '../output/output-format.ts';
-import { command, defineCommands } from './shared-flags.ts';
+} from '../../client/request-flags.ts';
+import type { Argument, Command, RunCommand } from '../../command.ts';
+import { findSetting, serviceFlags } from '../../config/settings.ts';
+import { joinWithOr } from '../../fields/closest-match.ts';
+import { type Field, fieldFlag } from '../../fields/field.ts';
+import { type Flag, type FlagList, flagGroup, joinFlags } from '../../flag.ts';
+import { allOperations } from '../../operations/all-operations.ts';
+import { chatOperation } from '../../operations/chat.ts';
+import { flagTarget, type Operation, type Shorthand } from '../../operations/operation.ts';
+import { trainOperation } from '../../operations/train.ts';
+import { resultFlags } from '../../output/output-format.ts';
+import { command, defineCommands } from './define-commands.ts';
 
 export const operationCommands: readonly Command[] = allOperations.flatMap((operation) =>
   defineCommands('Operations', {
@@ -39,9 +39,9 @@ export const operationCommands: readonly Command[] = allOperations.flatMap((oper
 );
 
 async function loadOperation(operation: Operation): Promise<RunCommand<RequestOptions>> {
-  if (operation === chatOperation) return (await import('../commands/chat/chat.ts')).runChat;
-  if (operation === trainOperation) return (await import('../commands/train/train.ts')).runTrain;
-  return (await import('../commands/operation/run-operation.ts')).runOperation(operation);
+  if (operation === chatOperation) return (await import('../chat/chat.ts')).runChat;
+  if (operation === trainOperation) return (await import('../train/train.ts')).runTrain;
+  return (await import('../operation/run-operation.ts')).runOperation(operation);
 }
 
 function operationArgument({ name, summary, as }: NonNullable<Operation['arguments']>): Argument {

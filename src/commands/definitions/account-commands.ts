@@ -1,5 +1,4 @@
-import type { Command } from '../command.ts';
-import { credentialFlags, yesFlag } from '../commands/command-flags.ts';
+import type { Command } from '../../command.ts';
 import {
   probeFlags,
   type ServiceOptions,
@@ -7,9 +6,10 @@ import {
   type StoredOptions,
   settingFlag,
   settings,
-} from '../config/settings.ts';
-import { type FlagList, joinFlags, withDefault } from '../flag.ts';
-import { command, defineCommands } from './shared-flags.ts';
+} from '../../config/settings.ts';
+import { type FlagList, joinFlags, withDefault } from '../../flag.ts';
+import { credentialFlags, yesFlag } from './command-flags.ts';
+import { command, defineCommands } from './define-commands.ts';
 
 function selectedProfileFlag(): FlagList<{ readonly profile: string | undefined }> {
   const details = withDefault({ summary: 'Profile to use', default: 'the one in use, else "default"' });
@@ -53,13 +53,13 @@ export const accountCommands: readonly Command[] = defineCommands('Credentials a
       'auth login --base-url https://api.example.com --username api --password-file key.txt':
         'Store a user name, and a password from a file',
     },
-    load: async () => (await import('../commands/auth.ts')).runAuthLogin,
+    load: async () => (await import('../auth.ts')).runAuthLogin,
   }),
   'auth logout': command({
     summary: 'Remove the credentials of a profile',
     flags: selectedProfileFlag,
     examples: { 'auth logout --profile staging': 'Remove the credentials of the profile staging' },
-    load: async () => (await import('../commands/auth.ts')).runAuthLogout,
+    load: async () => (await import('../auth.ts')).runAuthLogout,
   }),
   'auth status': command({
     summary: 'Show the profile and the credentials in effect, redacted',
@@ -68,14 +68,14 @@ export const accountCommands: readonly Command[] = defineCommands('Credentials a
     result: 'report',
     isQuiet: true,
     examples: { 'auth status --json': 'Print the status as JSON' },
-    load: async () => (await import('../commands/profile.ts')).runAuthStatus,
+    load: async () => (await import('../profile.ts')).runAuthStatus,
   }),
   'profile list': command({
     summary: 'List the profiles',
     result: 'rows',
     isQuiet: true,
     examples: { 'profile list': 'List all profiles' },
-    load: async () => (await import('../commands/profile.ts')).runProfileList,
+    load: async () => (await import('../profile.ts')).runProfileList,
   }),
   'profile show': command({
     summary: 'Show a profile and the credentials in effect, redacted',
@@ -83,7 +83,7 @@ export const accountCommands: readonly Command[] = defineCommands('Credentials a
     result: 'report',
     isQuiet: true,
     examples: { 'profile show': 'Show the profile in use' },
-    load: async () => (await import('../commands/profile.ts')).runProfileShow,
+    load: async () => (await import('../profile.ts')).runProfileShow,
   }),
   'profile set': command({
     summary: 'Create or change a profile',
@@ -97,19 +97,19 @@ export const accountCommands: readonly Command[] = defineCommands('Credentials a
       'profile set work --base-url https://api.example.com --credential-command "/usr/bin/pass show svc"':
         'Get the token from a password manager',
     },
-    load: async () => (await import('../commands/profile.ts')).runProfileSet,
+    load: async () => (await import('../profile.ts')).runProfileSet,
   }),
   'profile use': command({
     summary: 'Select the default profile',
     argument: { name: 'name', summary: 'The profile', isRequired: true, completes: 'profiles' },
     examples: { 'profile use local': 'Make the local service the default' },
-    load: async () => (await import('../commands/profile.ts')).runProfileUse,
+    load: async () => (await import('../profile.ts')).runProfileUse,
   }),
   'profile remove': command({
     summary: 'Remove a profile and its credentials',
     argument: { name: 'name', summary: 'The profile', isRequired: true, completes: 'profiles' },
     flags: () => yesFlag,
     examples: { 'profile remove staging --yes': 'Remove a profile without confirmation' },
-    load: async () => (await import('../commands/profile.ts')).runProfileRemove,
+    load: async () => (await import('../profile.ts')).runProfileRemove,
   }),
 });

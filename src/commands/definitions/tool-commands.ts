@@ -1,7 +1,10 @@
-import { type BatchFlagOptions, batchFlags } from '../batch/batch-flags.ts';
-import { type BodySourceOptions, bodySourceFlags } from '../body/body-flags.ts';
-import { sendingFlags } from '../client/request-flags.ts';
-import type { Command } from '../command.ts';
+import { type BatchFlagOptions, batchFlags } from '../../batch/batch-flags.ts';
+import { type BodySourceOptions, bodySourceFlags } from '../../body/body-flags.ts';
+import { sendingFlags } from '../../client/request-flags.ts';
+import type { Command } from '../../command.ts';
+import { probeFlags, serviceFlags } from '../../config/settings.ts';
+import { type FlagList, flagGroup, joinFlags } from '../../flag.ts';
+import { allOperations } from '../../operations/all-operations.ts';
 import {
   batchReportFlags,
   callProjectFlag,
@@ -16,30 +19,9 @@ import {
   serveFlags,
   specFlags,
   yesFlag,
-} from '../commands/command-flags.ts';
-import { probeFlags, serviceFlags } from '../config/settings.ts';
-import { type FlagList, flagGroup, joinFlags } from '../flag.ts';
-import { allOperations } from '../operations/all-operations.ts';
-import { filterForms, type ResultOptions } from '../output/output-format.ts';
+} from './command-flags.ts';
+import { command, defineCommands } from './define-commands.ts';
 import { bodyFlags } from './operation-commands.ts';
-import { command, defineCommands } from './shared-flags.ts';
-
-export type HelpOptions = Omit<ResultOptions, 'format'> & { readonly skill: true | undefined };
-
-/** The topics of `svc help` beside the commands. Their texts are in docs/help-topics.ts, which only help loads. */
-export const helpTopicNames = [
-  'bodies',
-  'batch',
-  'exit-codes',
-  'environment',
-  'connection',
-  'output',
-  'profiles',
-  'retries',
-  'training',
-  'tracing',
-  'local-service',
-] as const;
 
 export const toolCommands: readonly Command[] = defineCommands('Tools', {
   'call run': command({
@@ -58,7 +40,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
       'call run --local --project-id acme/support-bot --spool=only -- true':
         'Keep the record on disk and send it later',
     },
-    load: async () => (await import('../commands/call/run.ts')).runCallRun,
+    load: async () => (await import('../call/run.ts')).runCallRun,
   }),
   'call import': command({
     summary: 'Record the spans of an OTLP/JSON file as calls',
@@ -67,7 +49,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     argument: { name: 'file', summary: 'File of spans; - is stdin (default)', isFile: true },
     flags: () => joinFlags(callProjectFlag, checkFlags(), lineFlags(), serviceFlags(), sendingFlags),
     examples: { 'call import spans.json --local --project-id acme/support-bot -n': 'Check the spans of a file' },
-    load: async () => (await import('../commands/call/import.ts')).runCallImport,
+    load: async () => (await import('../call/import.ts')).runCallImport,
   }),
   'call flush': command({
     summary: 'Send the spooled calls',
@@ -76,7 +58,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     flags: serviceFlags,
     result: 'record',
     examples: { 'call flush --local': 'Send the spooled calls' },
-    load: async () => (await import('../commands/call/flush.ts')).runCallFlush,
+    load: async () => (await import('../call/flush.ts')).runCallFlush,
   }),
   'train lint': command({
     summary: 'Check trajectories without sending them',
@@ -95,7 +77,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
       'train lint groups.jsonl --fail-on zero-variance,no-logprobs': 'Fail in CI if data has no training signal',
       'train lint runs.jsonl --group-by metadata.task': 'Group trajectories by task, one trajectory per line',
     },
-    load: async () => (await import('../commands/train/lint.ts')).runTrainLint,
+    load: async () => (await import('../train/lint.ts')).runTrainLint,
   }),
   'train log': command({
     summary: 'List the training jobs sent from this machine',
@@ -104,7 +86,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     flags: () => limitJobsFlag,
     result: 'rows',
     examples: { 'train log --limit 10': 'Show the last jobs', 'train log --json': 'Print all jobs as JSON' },
-    load: async () => (await import('../commands/log.ts')).runTrainLog,
+    load: async () => (await import('../log.ts')).runTrainLog,
   }),
   log: command({
     summary: 'List the requests sent from this machine, if the history is on',
@@ -113,14 +95,14 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     flags: () => limitRequestsFlag,
     result: 'rows',
     examples: { 'log --limit 10': 'Show the last ten requests', 'log --json': 'Print all requests as JSON' },
-    load: async () => (await import('../commands/log.ts')).runLog,
+    load: async () => (await import('../log.ts')).runLog,
   }),
   'log show': command({
     summary: 'Show one recorded request with its bodies',
     argument: { name: 'n', summary: 'Number of the request in svc log', isRequired: true },
     result: 'document',
     examples: { 'log show 1': 'Show the first request' },
-    load: async () => (await import('../commands/log.ts')).runLogShow,
+    load: async () => (await import('../log.ts')).runLogShow,
   }),
   'log prune': command({
     summary: 'Remove old requests from the history',
@@ -132,14 +114,14 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
       'log prune --older-than 30d': 'Remove requests of more than 30 days ago',
       'log prune --max-size 10M --dry-run': 'Report how many requests exceed 10 MiB',
     },
-    load: async () => (await import('../commands/log.ts')).runLogPrune,
+    load: async () => (await import('../log.ts')).runLogPrune,
   }),
   'log clear': command({
     summary: 'Remove all recorded requests and prompts',
     flags: () => yesFlag,
     result: 'record',
     examples: { 'log clear --yes': 'Remove the history without confirmation' },
-    load: async () => (await import('../commands/log.ts')).runLogClear,
+    load: async () => (await import('../log.ts')).runLogClear,
   }),
   serve: command({
     summary: 'Run the local service on a port',
@@ -152,7 +134,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
       'serve --fault operation=chat,every=3,status=429': 'Rate limit every third chat',
       'serve --port 8080 --upstream http://127.0.0.1:11434/v1': 'Forward chats to a model server',
     },
-    load: async () => (await import('../commands/serve.ts')).runServe,
+    load: async () => (await import('../serve.ts')).runServe,
   }),
   'batch merge': command({
     summary: 'Combine the outputs of sharded batches',
@@ -164,7 +146,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     examples: {
       'batch merge a.jsonl b.jsonl --input prompts.jsonl -o all.jsonl': 'Combine two shards and report missing lines',
     },
-    load: async () => (await import('../commands/batch/merge.ts')).runBatchMerge,
+    load: async () => (await import('../batch/merge.ts')).runBatchMerge,
   }),
   'batch index': command({
     summary: 'Index a large input for its shards',
@@ -173,7 +155,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     argument: { name: 'file', summary: 'Input file of the batch', isRequired: true, isFile: true },
     result: 'record',
     examples: { 'batch index prompts.jsonl': 'Write prompts.jsonl.index' },
-    load: async () => (await import('../commands/batch/index.ts')).runBatchIndex,
+    load: async () => (await import('../batch/index.ts')).runBatchIndex,
   }),
   'batch status': command({
     summary: 'Show how far each shard of a batch came',
@@ -182,7 +164,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     argument: { name: 'files', summary: 'Output files, or directories of them', isRepeatable: true, isFile: true },
     result: 'rows',
     examples: { 'batch status .': 'Show the shards in this directory' },
-    load: async () => (await import('../commands/batch/status.ts')).runBatchStatus,
+    load: async () => (await import('../batch/status.ts')).runBatchStatus,
   }),
   'batch report': command({
     summary: 'Summarize the output of a batch',
@@ -197,7 +179,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     flags: () => batchReportFlags,
     result: 'report',
     examples: { 'batch report a.jsonl b.jsonl --compare --html report.html': 'Compare two runs, with charts' },
-    load: async () => (await import('../commands/batch/report.ts')).runBatchReport,
+    load: async () => (await import('../batch/report.ts')).runBatchReport,
   }),
   spec: command({
     summary: 'Print the JSON Schema, a skeleton, or the OpenAPI document',
@@ -216,7 +198,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
       'spec feedback replace --skeleton --project-id acme/support-bot': 'Print a body to fill in',
       'spec --openapi': 'Print an OpenAPI document for other tools',
     },
-    load: async () => (await import('../commands/spec/spec.ts')).runSpec,
+    load: async () => (await import('../spec/spec.ts')).runSpec,
   }),
   doctor: command({
     summary: 'Show the settings in effect and test the connection',
@@ -228,7 +210,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
       doctor: 'Show the settings and test the connection',
       'doctor --profile work --probe --json': 'Also test the credentials, and print JSON',
     },
-    load: async () => (await import('../commands/doctor/doctor.ts')).runDoctor,
+    load: async () => (await import('../doctor/doctor.ts')).runDoctor,
   }),
   completion: command({
     summary: 'Print a completion script for a shell',
@@ -237,15 +219,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     argument: { name: 'shell', summary: 'Shell of the script', isRequired: true, choices: ['bash', 'zsh', 'fish'] },
     isQuiet: true,
     examples: { 'completion bash': 'Print the script for bash' },
-    load: async () => (await import('../commands/completion.ts')).runCompletion,
-  }),
-  help: command({
-    summary: 'Show help for a command or topic',
-    argument: { name: 'topic', summary: 'A command or a topic', isRepeatable: true, offers: helpTopicNames },
-    flags: helpFlags,
-    isQuiet: true,
-    examples: { 'help exit-codes': 'List the exit codes' },
-    load: async () => (await import('./docs/show-help.ts')).runHelp,
+    load: async () => (await import('../completion.ts')).runCompletion,
   }),
   mcp: command({
     summary: 'Serve the operations as tools for agents (MCP)',
@@ -256,7 +230,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
       'mcp --local --allow call_start,feedback_replace': 'Serve the local service, with two tools that write',
       'mcp --profile work --print claude': 'Print the registration for a client',
     },
-    load: async () => (await import('../commands/mcp/mcp.ts')).runMcp,
+    load: async () => (await import('../mcp/mcp.ts')).runMcp,
   }),
 });
 
@@ -266,17 +240,6 @@ function skeletonFlags(): FlagList<object> {
   const all = [...flags, ...flagGroup('Body', { '--set <path=text>...': 'Set a field' })];
   const byName = new Map(all.map((flag) => [flag.name, flag]));
   return Array.from(byName.values(), ({ conflicts: _conflicts, ...flag }) => ({ ...flag, isHidden: true }));
-}
-
-function helpFlags(): FlagList<HelpOptions> {
-  return flagGroup('Common', {
-    '--json': {
-      summary: 'Print the command tree, or the named commands, as JSON: flags, types, defaults, examples',
-      conflicts: ['skill'],
-    },
-    ...filterForms({ conflicts: ['skill'] }),
-    '--skill': 'Print a skill file for agents',
-  }).slice();
 }
 
 function checkFlags(): FlagList<Pick<BodySourceOptions, 'strict' | 'noCheck'>> {

@@ -1,9 +1,8 @@
-import { sendingFlags } from '../client/request-flags.ts';
-import type { Command, RunCommand } from '../command.ts';
-import { serviceFlags, settingFlag } from '../config/settings.ts';
-import { type Flag, type FlagList, flagGroup, type OptionsOfList } from '../flag.ts';
-import type { Example } from '../operations/operation.ts';
-import { type ResultOptions, resultFlags } from '../output/output-format.ts';
+import type { Command, RunCommand } from '../../command.ts';
+import { settingFlag } from '../../config/settings.ts';
+import { type Flag, type FlagList, flagGroup, type OptionsOfList } from '../../flag.ts';
+import type { Example } from '../../operations/operation.ts';
+import { type ResultOptions, resultFlags } from '../../output/output-format.ts';
 
 const verbosityFlags = flagGroup('Output', {
   '-v, --verbose': 'Show requests and responses; secrets are redacted',
@@ -27,11 +26,6 @@ export const reportFlags: FlagList<
     '--no-input': 'Never prompt and start no interactive session; the same as CI=1',
   }),
 ];
-
-/** The flags that may come before the command: those that several commands share. */
-export function sharedFlags(): Flag[] {
-  return [...serviceFlags(), ...resultFlags('chat'), ...sendingFlags, ...reportFlags];
-}
 
 /** A command whose `load` gives what runs it. It reads options that its flags have: `O` is all that it may read. */
 interface CommandDefinition<O> extends Pick<Command, 'summary' | 'about' | 'argument' | 'operation' | 'result'> {

@@ -1,9 +1,9 @@
-import { flagGroup, joinFlags } from '../flag.ts';
-import { faultForms } from '../local-service/fault-terms.ts';
-import { allOperations } from '../operations/all-operations.ts';
-import { changesNothing } from '../operations/operation.ts';
-import { resultFilters, resultFlagNames, spreadsheetFlag } from '../output/output-format.ts';
-import { lintKindNames } from '../reports/lint/lint-kinds.ts';
+import { flagGroup, joinFlags } from '../../flag.ts';
+import { faultForms } from '../../local-service/fault-terms.ts';
+import { allOperations } from '../../operations/all-operations.ts';
+import { changesNothing } from '../../operations/operation.ts';
+import { resultFilters, resultFlagNames, spreadsheetFlag } from '../../output/output-format.ts';
+import { lintKindNames } from '../../reports/lint/lint-kinds.ts';
 
 // The own flags of commands, apart from the commands, so that help and completion load nothing else of them.
 
