@@ -1,5 +1,5 @@
 import { capitalizeSentence } from '../src/cli/docs/help-page.ts';
-import type { Field, Fields, Shape } from '../src/fields/field.ts';
+import { type Field, type Fields, type Shape, shownBounds } from '../src/fields/field.ts';
 import { stringFormats } from '../src/fields/string-formats.ts';
 import { writeJson } from '../src/json/write-json.ts';
 
@@ -47,12 +47,13 @@ function elementText(shape: Shape): string {
 
 function fieldNotes(field: Field): string {
   const { required, deprecated, isReadOnly, advice = {} } = field;
+  const { min, max } = shownBounds(field);
   return [
     required ? '**Required.**' : advice.required ? '**Required by most servers.**' : '',
     `${summaryText(field)}.`,
     field.type === 'string' && field.oneOf ? `One of ${field.oneOf.map((value) => `\`${value}\``).join(', ')}.` : '',
     field.type === 'string' && field.format ? `${capitalizeSentence(stringFormats[field.format].description)}.` : '',
-    'min' in field && field.min !== undefined ? `From ${field.min} to ${field.max}.` : '',
+    min === undefined ? '' : `From ${min} to ${max}.`,
     field.default === undefined ? '' : `Default \`${writeJson(field.default)}\`.`,
     deprecated ? `Deprecated: use ${deprecated}.` : '',
     isReadOnly ? 'Read-only.' : '',

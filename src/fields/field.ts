@@ -186,10 +186,18 @@ function defaultText(field: Field): string | undefined {
 
 function summaryNotes(field: Field): string {
   const notes: string[] = [];
-  if ('min' in field && field.min !== undefined && field.max !== undefined) notes.push(`${field.min} to ${field.max}`);
+  const { min, max } = shownBounds(field);
+  if (min !== undefined && max !== undefined) notes.push(`${min} to ${max}`);
   const text = defaultText(field);
   if (text !== undefined && field.type !== 'list') notes.push(`default: ${text}`);
   return notes.length > 0 ? ` (${notes.join('; ')})` : '';
+}
+
+/** The bounds of a number as people read them: those that servers enforce, where the interface rounds them to doubles. */
+export function shownBounds(shape: Shape & Pick<Field, 'advice'>) {
+  if (shape.type !== 'number' && shape.type !== 'integer') return { min: undefined, max: undefined };
+  const { min, max, advice } = shape;
+  return { min: min === undefined ? min : (advice?.min ?? min), max: max === undefined ? max : (advice?.max ?? max) };
 }
 
 /** The smallest object without errors and warnings: the fields that the interface or most servers require, with samples. */

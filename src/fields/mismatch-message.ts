@@ -1,7 +1,7 @@
 import { getMember, type JsonNode, type JsonPath, kindName, kindOf, rawText, stringOf } from '../json/json-node.ts';
 import { compareNumberLiterals } from '../json/number-literal.ts';
 import { joinWithOr } from './closest-match.ts';
-import type { Field, Shape } from './field.ts';
+import { type Field, type Shape, shownBounds } from './field.ts';
 import { hasFormat, referenceKind, stringFormats } from './string-formats.ts';
 
 const MAX_SHOWN_CHARS = 40;
@@ -98,7 +98,8 @@ function formsOf(shape: Shape): string[] {
   return [shape.format ? stringFormats[shape.format].description : 'a string'];
 }
 
-function describeRange({ min, max }: NumberRange): string {
+function describeRange(shape: Shape): string {
+  const { min, max } = shownBounds(shape);
   if (min !== undefined && max !== undefined) return ` from ${min} to ${max}`;
   if (min !== undefined) return ` of at least ${min}`;
   return max === undefined ? '' : ` of at most ${max}`;
