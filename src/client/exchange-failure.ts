@@ -195,8 +195,13 @@ function connectionHint(error: unknown, { destination }: RequestContext): string
     : `--base-url ${destination.url.origin}`;
   return (
     networkErrorHint(error, destination.tls?.caCertificates !== undefined) ??
-    `check --base-url, or run: svc doctor ${selection}`
+    `check ${destination.source}, or run: svc doctor ${selection}`
   );
+}
+
+/** The base URL in advice to check it, with what sets it unless the command line does. */
+export function baseUrlName({ source }: Pick<Destination, 'source'>): string {
+  return source.startsWith('--') || source === '' ? 'the base URL' : `the base URL (${source})`;
 }
 
 export function serviceName({ url, isLocal }: Pick<Destination, 'url' | 'isLocal'>): string {

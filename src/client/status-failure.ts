@@ -9,7 +9,7 @@ import { firstStringMember, formatJsonPath, type JsonPath, nodeAtPath, rootOf } 
 import { flagTarget } from '../operations/operation.ts';
 import { redactUserInfo } from '../output/redaction.ts';
 import { shellWord } from '../output/shell-quote.ts';
-import { mayBeApplied, requestFailure, responseFacts, serviceName } from './exchange-failure.ts';
+import { baseUrlName, mayBeApplied, requestFailure, responseFacts, serviceName } from './exchange-failure.ts';
 import type { RequestContext } from './request.ts';
 import { htmlTitle, MAX_ERROR_BYTES, parseServiceError, type ServiceError } from './service-error.ts';
 import { judgeErrorCode, judgeResponse, type ResultEvidence } from './verdict.ts';
@@ -80,7 +80,7 @@ export function failureFromPage(bytes: Uint8Array, context: RequestContext): Fai
   if (title === undefined) return undefined;
   const page = title === '' ? 'an HTML page' : `an HTML page (title ${JSON.stringify(title)})`;
   const message = `${serviceName(context.destination)} returned ${page}: a proxy or login page responded, probably not the service`;
-  const hint = `check the base URL: the request went to ${context.destination.url.href}`;
+  const hint = `check ${baseUrlName(context.destination)}: the request went to ${context.destination.url.href}`;
   return requestFailure('invalid_response', message, { ...responseFacts(context, 'unknown'), hint }, context);
 }
 
@@ -205,7 +205,7 @@ function statusHint(facts: StatusFacts, context: RequestContext): string | undef
     const named = [['project_id', 'the project'] as const, ['model', `the model (-m${models})`] as const];
     const suspects = named.flatMap(([name, text]) => (status === 404 && Object.hasOwn(fields, name) ? [text] : []));
     const rerun = operation.replaces && applied !== 'unknown' ? '; then run it again with the same ids' : '';
-    return `check ${['the base URL', ...suspects].join(' and ')}: the request went to ${url.href}${rerun}`;
+    return `check ${[baseUrlName(destination), ...suspects].join(' and ')}: the request went to ${url.href}${rerun}`;
   }
   return (code === 'failed' || code === 'unknown') && waitMs > 0 ? formatWait(waitMs, now, ', until') : undefined;
 }

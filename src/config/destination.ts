@@ -2,7 +2,7 @@ import type { Context } from '../context.ts';
 import { type Failure, usageFailure } from '../errors.ts';
 import type { ConnectOptions } from '../http/open-socket.ts';
 import type { Operation } from '../operations/operation.ts';
-import { findBaseUrl, joinUrl, operationPathIn, overrideWarning, resolveBaseUrl } from './base-url.ts';
+import { findBaseUrl, joinUrl, operationPathIn, overrideWarning, parseBaseUrl } from './base-url.ts';
 import { otherToolVariables } from './environment.ts';
 import { LOCAL_PROFILE_NAME } from './profile-store.ts';
 import type { SelectedProfile } from './select-profile.ts';
@@ -13,6 +13,8 @@ export interface Destination extends ConnectOptions {
   readonly isLocal: boolean;
   readonly profile: string;
   readonly isInProfile: boolean;
+  /** What sets the base URL, as people find it: `SVC_BASE_URL`; empty for the local service. */
+  readonly source: string;
 }
 
 // The local service has no URL; svc never connects to this one.
@@ -37,7 +39,8 @@ export async function resolveDestination(
   // The command line does not name the local service.
   const ignored = isLocal && !source.startsWith('--') && findBaseUrl(host, undefined, env, {});
   if (ignored) await report.note(`${ignored.source} is ignored, because ${localProfile} uses the local service`);
-  const baseUrl = isLocal ? new URL(LOCAL_ORIGIN) : resolveBaseUrl(host, baseUrlFlag, env, stored);
+  const found = isLocal ? { text: LOCAL_ORIGIN, source: '' } : findBaseUrl(host, baseUrlFlag, env, stored);
+  const baseUrl = found && parseBaseUrl(found.text, found.source);
   if (!baseUrl) return undefined;
   const override = source === '--profile' && !baseUrlFlag ? overrideWarning(selected, env) : undefined;
   if (override) await report.warn(override);
@@ -46,7 +49,8 @@ export async function resolveDestination(
   const isInProfile = [stored.base_url, stored.trace_base_url, stored.chat_base_url, stored.train_base_url].some(
     (base = '') => URL.canParse(base) && new URL(base).origin === baseUrl.origin,
   );
-  return { url: new URL(joinUrl(baseUrl, path)), isLocal, profile, isInProfile };
+  const baseUrlSource = found.source.replace(/ the profile$/, ` the profile "${profile}"`);
+  return { url: new URL(joinUrl(baseUrl, path)), isLocal, profile, isInProfile, source: baseUrlSource };
 }
 
 /** The destination as files record it: its URL, or `local`; empty for none. */

@@ -44,7 +44,7 @@ export function networkErrorHint(error: unknown, hasCa: boolean): string | undef
     return 'give a certificate that the server accepts: --cert <file> --key <file>';
   if (/unknown CA|self-signed/.test(reason)) return 'to trust the CA of the server: --cacert <file>';
   if (innermostError(error) instanceof ProxyError) return PROXY_HINT;
-  if (/is it http/.test(reason)) return 'check the scheme of --base-url: https:// or http://';
+  if (/is it http/.test(reason)) return 'check the scheme of the base URL: https:// or http://';
   return undefined;
 }
 

@@ -8,7 +8,14 @@ import { clock } from '../support/clock.ts';
 
 it('the wait for a response shows its duration after 5 s', async () => {
   const url = new URL('http://127.0.0.1:1/feedback/payload_schema');
-  const destination = { url, isLocal: false, profile: 'default', isInProfile: false, route: undefined };
+  const destination = {
+    url,
+    isLocal: false,
+    profile: 'default',
+    isInProfile: false,
+    source: '--base-url',
+    route: undefined,
+  };
   const send = async (): Promise<never> => {
     throw new Error('not sent');
   };

@@ -113,7 +113,9 @@ describe('a response', () => {
 
   it('that is a web page names the URL to check', async () => {
     const { stderr } = await start({ pieces: ['\n<!doctype html><p>Welcome</p>'] });
-    expect(stderr).toMatch(/\n {2}check the base URL: the request went to https:\/\/svc\.test\/call\/start; /);
+    expect(stderr).toMatch(
+      /\n {2}check the base URL \(SVC_BASE_URL\): the request went to https:\/\/svc\.test\/call\/start; /,
+    );
   });
 
   it.each([
@@ -262,10 +264,22 @@ describe('a status says whether the request was applied', () => {
     [403, [], 4, 'no', 'https://svc.test denies permission to user "api" from'],
     [404, [], 5, 'no', 'https://svc.test returned 404: because'],
     [408, [], 9, 'no', 'https://svc.test returned 408: because'],
-    [405, [], 5, 'no', 'returned 405: because check the base URL: the request went to https://svc.test/call/start'],
+    [
+      405,
+      [],
+      5,
+      'no',
+      'returned 405: because check the base URL (SVC_BASE_URL): the request went to https://svc.test/call/start',
+    ],
     [409, [], 5, 'no', 'returned 409: because check the ids and digests in the body: '],
     [413, [], 5, 'no', 'https://svc.test returned 413: because'],
-    [415, [], 5, 'no', 'returned 415: because check the base URL: the request went to https://svc.test/call/start'],
+    [
+      415,
+      [],
+      5,
+      'no',
+      'returned 415: because check the base URL (SVC_BASE_URL): the request went to https://svc.test/call/start',
+    ],
     [421, [], 9, 'no', 'https://svc.test returned 421: because'],
     [422, [], 5, 'no', 'https://svc.test returned 422: because'],
     [425, [], 9, 'no', 'https://svc.test returned 425: because'],
@@ -392,7 +406,7 @@ describe('errors of a service are understood in every shape', () => {
   it('a page, which a web server makes of a request that it does not know', async () => {
     const page = '<!DOCTYPE html><html><head><title>Bad gateway</title></head></html>';
     expect((await start({ status: 400, pieces: [page] })).stderr).toBe(
-      'svc: https://svc.test returned 400: Bad gateway\n  check the base URL: the request went to https://svc.test/call/start\n',
+      'svc: https://svc.test returned 400: Bad gateway\n  check the base URL (SVC_BASE_URL): the request went to https://svc.test/call/start\n',
     );
   });
 

@@ -335,22 +335,47 @@ describe('svc doctor', () => {
     expect((await doctor(['--local', '--probe'])).report.probe).toMatchObject({ status: 200 });
   });
 
-  it.each<[string, unknown, string[], Env, (url: string) => string]>([
-    ['the environment', undefined, [], { SVC_BASE_URL: 'TARGET' }, (url) => `--base-url ${url}`],
-    ['a flag', { profiles: { p: {} } }, ['--profile', 'p', '--base-url', 'TARGET'], {}, (url) => `--base-url ${url}`],
-    ['a profile', { profiles: { p: { chat_base_url: 'TARGET/v1' } } }, ['--profile', 'p'], {}, () => '--profile p'],
-  ])('examines the base URL of %s as the error about it suggests', async (_, store, flags, env, selection) => {
-    const url = await closedPort();
-    const filled = <T>(value: T): T => JSON.parse(JSON.stringify(value).replace('TARGET', url));
-    const cwd = home(store && filled(store));
-    const setting = { cwd, env: { ...credentials, ...filled(env) } };
-    const { stderr } = await svc(['chat', 'hi', '--no-stdin', '--retries', '0', ...filled(flags)], setting);
-    expect(stderr).toMatch(
-      new RegExp(`connection refused\n {2}check --base-url, or run: svc doctor ${selection(url)}\n$`),
-    );
-    const { code, warnings } = await doctor(selection(url).split(' '), setting.env, cwd);
-    expect([code, warnings]).toEqual([7, [expect.stringContaining(`could not connect to ${url}`)]]);
-  });
+  it.each<[string, unknown, string[], Env, (url: string) => string, string]>([
+    ['the environment', undefined, [], { SVC_BASE_URL: 'TARGET' }, (url) => `--base-url ${url}`, 'SVC_BASE_URL'],
+    [
+      'a variable of chats',
+      undefined,
+      [],
+      { SVC_CHAT_BASE_URL: 'TARGET' },
+      (url) => `--base-url ${url}`,
+      'SVC_CHAT_BASE_URL',
+    ],
+    [
+      'a flag',
+      { profiles: { p: {} } },
+      ['--profile', 'p', '--base-url', 'TARGET'],
+      {},
+      (url) => `--base-url ${url}`,
+      '--base-url',
+    ],
+    [
+      'a profile',
+      { profiles: { p: { chat_base_url: 'TARGET/v1' } } },
+      ['--profile', 'p'],
+      {},
+      () => '--profile p',
+      'chat_base_url of the profile "p"',
+    ],
+  ])(
+    'examines the base URL of %s as the error about it suggests, which names what sets it',
+    async (_, store, flags, env, selection, source) => {
+      const url = await closedPort();
+      const filled = <T>(value: T): T => JSON.parse(JSON.stringify(value).replace('TARGET', url));
+      const cwd = home(store && filled(store));
+      const setting = { cwd, env: { ...credentials, ...filled(env) } };
+      const { stderr } = await svc(['chat', 'hi', '--no-stdin', '--retries', '0', ...filled(flags)], setting);
+      expect(stderr).toMatch(
+        new RegExp(`connection refused\n {2}check ${source}, or run: svc doctor ${selection(url)}\n$`),
+      );
+      const { code, warnings } = await doctor(selection(url).split(' '), setting.env, cwd);
+      expect([code, warnings]).toEqual([7, [expect.stringContaining(`could not connect to ${url}`)]]);
+    },
+  );
 
   it('shows what is set as text, and a failure once', async () => {
     const { code, stdout, stderr } = await svc(['doctor', '--base-url', 'http://127.0.0.1:9', '--format', 'text'], {

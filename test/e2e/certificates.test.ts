@@ -71,7 +71,7 @@ describe('certificates', () => {
         () => contents(ca.sign('other', 'DNS:other.test')),
         ['--cacert', ca.cert],
         'the server certificate is for another host',
-        'check --base-url',
+        'check SVC_BASE_URL',
       ],
       [
         'self-signed',

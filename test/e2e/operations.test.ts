@@ -138,7 +138,7 @@ describe('without a network', () => {
   it.each([
     [
       'http://127.0.0.1:9',
-      /could not connect to http:\/\/127\.0\.0\.1:9: connection refused\n {2}check --base-url, or run: svc doctor --base-url http:\/\/127\.0\.0\.1:9\n/,
+      /could not connect to http:\/\/127\.0\.0\.1:9: connection refused\n {2}check SVC_BASE_URL, or run: svc doctor --base-url http:\/\/127\.0\.0\.1:9\n/,
     ],
     ['https://name.invalid', /host not found|name resolution failed/],
   ])('%s is exit 7, not applied', async (base, message) => {

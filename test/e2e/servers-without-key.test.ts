@@ -45,7 +45,7 @@ describe('a server without a key', () => {
     expect((await runBuilt([...CHAT, '--curl'], { env })).stdout).not.toContain('Authorization');
     const missing = await modelServer(404);
     expect((await runBuilt(CHAT, { env: { SVC_BASE_URL: `${missing.url}/api/v1` } })).stderr).toContain(
-      `check the base URL and the model (-m; ${missing.url}/api/v1/models lists them): the request went to`,
+      `check the base URL (SVC_BASE_URL) and the model (-m; ${missing.url}/api/v1/models lists them): the request went to`,
     );
     const { stdout } = await runBuilt(['doctor', '--json'], { env });
     expect(JSON.parse(stdout).verdict).toBe('ready, if the server has them, for chats, training and feedback');

@@ -36,7 +36,7 @@ describe('an HTML page with status 200', () => {
     const { error } = JSON.parse(stderr.trim().split('\n').at(-1) ?? '');
     expect({ code, stdout }, stderr).toEqual({ code: 11, stdout: '' });
     expect(error).toMatchObject({ message: `${url} ${text}`, applied: 'unknown', exit_code: 11, retryable: false });
-    expect(error.hint).toContain(`check the base URL: the request went to ${url}/`);
+    expect(error.hint).toContain(`check the base URL (SVC_BASE_URL): the request went to ${url}/`);
     expect(received).toHaveLength(1);
   });
 
