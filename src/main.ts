@@ -141,20 +141,13 @@ async function runUntilSignal(
     pendingInterrupt = undefined;
     const reason = new InterruptedError(signal);
     const giveUp = (): void => end(new Failure(reason.code, reason.message, facts()));
-    if (onInterrupt) onInterrupt(reason);
-    else if (controller.signal.aborted) giveUp();
-    else {
-      controller.abort(reason);
-      cancelTimeout = after(shutdownTimeoutMs, giveUp);
-    }
+    if (onInterrupt) return void onInterrupt(reason);
+    if (controller.signal.aborted) return void giveUp();
+    controller.abort(reason);
+    cancelTimeout = after(shutdownTimeoutMs, giveUp);
   };
   let release = onSignal(listener);
-  const releaseErrors = onUncaughtError?.((error) => {
-    const failure = toFailure(error);
-    const sent = facts();
-    const outcome = sent.applied === 'no' ? '' : '; what was sent may have been applied';
-    end(failure.with(sent, `${failure.message}${outcome}`));
-  });
+  const releaseErrors = onUncaughtError?.((error) => end(uncaughtFailure(error, facts())));
   const handlers: SignalHandlers = {
     signal: controller.signal,
     onProgressFacts: (getFacts) => {
@@ -179,11 +172,16 @@ async function runUntilSignal(
       isHangupIgnored = true;
     },
   };
-  try {
-    return (await Promise.race([run(handlers), terminated])) ?? undefined;
-  } finally {
+  const ended = await Promise.race([run(handlers), terminated]).finally(() => {
     release();
     releaseErrors?.();
     cancelTimeout();
-  }
+  });
+  return ended ?? undefined;
+}
+
+function uncaughtFailure(error: unknown, sent: FailureFacts): Failure {
+  const failure = toFailure(error);
+  const outcome = sent.applied === 'no' ? '' : '; what was sent may have been applied';
+  return failure.with(sent, `${failure.message}${outcome}`);
 }

@@ -160,12 +160,10 @@ function renewLock(
   holder: LockHolder,
   warn: LeaseOptions['warn'],
 ): Lease {
-  const { after, uptime } = runtime;
+  const { uptime } = runtime;
   let renewedAt = uptime();
   let count = 0;
   let lossReason: string | undefined;
-  let isReleased = false;
-  let cancel = (): void => {};
   // An age that was reached once stays: the process may have been stopped in between.
   const isHeld = (): boolean => {
     if (uptime() - renewedAt > MAX_RENEWAL_AGE_MS)
@@ -192,46 +190,58 @@ function renewLock(
     }
     requireHeld();
   };
-  // Through the file that was compared: once another process has replaced it, a renewal changes nothing.
-  const renew = async (): Promise<void> => {
+  const stopRenewals = repeat(runtime, RENEWAL_MS, async () => {
     requireAtPath();
     const startedAt = uptime();
-    const handle = await open(file, constants.O_RDWR | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-    try {
-      const { buffer, bytesRead } = await handle.read(Buffer.alloc(MAX_LOCK_BYTES), 0, MAX_LOCK_BYTES, 0);
-      if (!buffer.toString('utf8', 0, bytesRead).startsWith(holder.text)) return;
-      count += 1;
-      const renewal = `\n${String(count).padStart(RENEWAL_COUNT_DIGITS, '0')}`;
-      await handle.write(renewal, Buffer.byteLength(holder.text));
-      await handle.datasync();
-      if (isHeld()) renewedAt = startedAt;
-    } finally {
-      await handle.close();
-    }
-  };
-  const schedule = (): void => {
-    // A renewal may still run when the lease is released. A file system that fails now may work in time.
-    if (isReleased) return;
-    cancel = after(
-      RENEWAL_MS,
-      () =>
-        void renew()
-          .catch(() => {})
-          .finally(schedule),
-    );
-  };
-  schedule();
+    if (!(await writeRenewal(file, holder, count + 1))) return;
+    count += 1;
+    if (isHeld()) renewedAt = startedAt;
+  });
   return {
     requireHeld,
     requireAtPath,
     release: async () => {
-      isReleased = true;
-      cancel();
+      stopRenewals();
       if (!isHeld()) return;
       await removeLock(file, holder, runtime, true).catch((error: unknown) =>
         warn(`cannot remove ${displayPath}.lock: ${describeFileError(error)}`),
       );
     },
+  };
+}
+
+// Through the file that was compared: once another process has replaced it, a renewal changes nothing and returns false.
+async function writeRenewal(file: string, { text }: LockHolder, count: number): Promise<boolean> {
+  const handle = await open(file, constants.O_RDWR | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(MAX_LOCK_BYTES), 0, MAX_LOCK_BYTES, 0);
+    if (!buffer.toString('utf8', 0, bytesRead).startsWith(text)) return false;
+    await handle.write(`\n${String(count).padStart(RENEWAL_COUNT_DIGITS, '0')}`, Buffer.byteLength(text));
+    await handle.datasync();
+    return true;
+  } finally {
+    await handle.close();
+  }
+}
+
+// Again after each run, also one that failed: a file system that fails now may work in time. Returns a function that ends it.
+function repeat({ after }: Pick<Runtime, 'after'>, periodMs: number, run: () => Promise<void>): () => void {
+  let cancel = (): void => {};
+  let isStopped = false;
+  const schedule = (): void => {
+    if (!isStopped)
+      cancel = after(
+        periodMs,
+        () =>
+          void run()
+            .catch(() => {})
+            .finally(schedule),
+      );
+  };
+  schedule();
+  return () => {
+    isStopped = true;
+    cancel();
   };
 }
 
@@ -348,9 +358,8 @@ function foreignLockFailure(file: string, problem: string): Failure {
 function readHolder(text: string): LockHolder | undefined {
   if (/^\0*$/.test(text)) return { text, pid: 0, host: '', token: '0'.repeat(16), start: undefined, scope: '' };
   const [, pid, host, token, start, scope] = /^(\d+) (\S+) (\w+)(?: (\S+))?(?: (\S+))?(?:\n\d*)?$/.exec(text) ?? [];
-  return host && token
-    ? { text, pid: Number(pid), host, token, start: start === '-' ? undefined : start, scope }
-    : undefined;
+  if (!host || !token) return undefined;
+  return { text, pid: Number(pid), host, token, start: start === '-' ? undefined : start, scope };
 }
 
 function isElsewhere(holder: LockHolder, runtime: LockRuntime): boolean {

@@ -89,6 +89,15 @@ const MAX_CARRIED_RESPONSE_BYTES = 256 * 1024;
 // As many as requests that cannot be repeated are in flight; of more connections, each carries less.
 const FULL_CONNECTIONS = 64;
 
+const CLIENT_OPTIONS = {
+  maxHeaderSize: 16_384,
+  headersTimeout: 0,
+  bodyTimeout: 0,
+  allowH2: false,
+  keepAliveTimeout: MAX_IDLE_MS,
+  keepAliveMaxTimeout: MAX_IDLE_MS,
+};
+
 type HttpConnection = ReturnType<typeof createConnection>;
 
 // One connection, made when it is first needed; it carries one exchange at a time, with `isKeepAlive` several in sequence.
@@ -96,15 +105,10 @@ function createConnection(url: URL, options: ConnectOptions, isKeepAlive: boolea
   // Only undici may end a connection that it has taken over: it fails if one closes by itself while it does not read.
   let connectAbort = new AbortController();
   let traffic = createTraffic();
-  let arrivingBody: ReturnType<typeof createBodyQueue> | undefined;
+  let endArrivingBody: ((error: unknown) => void) | undefined;
   let onInterimResponse: HttpRequest['onInterimResponse'];
   const client = new Client(url.origin, {
-    maxHeaderSize: 16_384,
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    allowH2: false,
-    keepAliveTimeout: MAX_IDLE_MS,
-    keepAliveMaxTimeout: MAX_IDLE_MS,
+    ...CLIENT_OPTIONS,
     connect: (_, done) => {
       connectAbort = new AbortController();
       openSocket(url, options, connectAbort.signal).then(
@@ -120,26 +124,15 @@ function createConnection(url: URL, options: ConnectOptions, isKeepAlive: boolea
   });
   const destroy = async (reason?: unknown): Promise<void> => {
     // Otherwise, a body without a length would look complete.
-    if (reason !== undefined) arrivingBody?.end(reason);
+    if (reason !== undefined) endArrivingBody?.(reason);
     connectAbort.abort(reason);
     await client.destroy(reason instanceof Error ? reason : null);
   };
   return {
     origin: url.origin,
     destroy,
-    /** Closes the connection gracefully: reads remaining data for at most 500 ms. The timer must keep the process alive. */
     finish: async (startTimer: StartTimer): Promise<void> => {
-      const { socket } = traffic;
-      if (socket?.destroyed === false)
-        await new Promise<void>((resolve) => {
-          // Only the timer keeps the process alive: undici takes the reference of an idle socket.
-          const cancelTimer = startTimer(MAX_FINISH_MS, resolve);
-          socket.once('close', () => {
-            cancelTimer();
-            resolve();
-          });
-          socket.end();
-        });
+      if (traffic.socket?.destroyed === false) await finishSocket(traffic.socket, startTimer);
       await destroy();
     },
     countBytes: (bytes: number): void => {
@@ -149,51 +142,81 @@ function createConnection(url: URL, options: ConnectOptions, isKeepAlive: boolea
     isReusable: (share: number): boolean =>
       traffic.responses < MAX_EXCHANGES * share && traffic.responseBytes < MAX_CARRIED_RESPONSE_BYTES * share,
     exchange: (request: HttpRequest, to: URL): Promise<HttpResponse> => {
-      const { onBodySent } = request;
       onInterimResponse = request.onInterimResponse;
-      let onStrayData = (): void => {};
-      const strayData = new Promise<void>((settle) => {
-        onStrayData = settle;
-      });
       traffic.isBeforeResponse = true;
       traffic.held = [];
       return new Promise((resolve, reject) => {
-        client.dispatch(dispatchOptions(request, to, options, isKeepAlive), {
-          onConnect: () => {
-            traffic.isResponseExpected = true;
-            onBodySent?.();
-          },
-          onHeaders: (status, rawHeaders, _, statusText) => {
-            if (status < 200) return true;
-            const bodyQueue = createBodyQueue(traffic);
-            arrivingBody = bodyQueue;
-            // The body of a short response is in the packet of its headers, which is read to its end before this runs.
-            queueMicrotask(() => {
-              const headers = pairHeaders(rawHeaders.map((text) => text.toString('latin1')));
-              const { body, completeBody } = bodyQueue;
-              resolve({ status, statusText, headers, body, completeBody: completeBody(), strayData });
-            });
-            return true;
-          },
-          onData: (chunk) => {
-            traffic.responseBytes += chunk.length;
-            arrivingBody?.push(chunk);
-            return true;
-          },
-          onComplete: () => {
-            traffic.isResponseExpected = false;
-            traffic.responses += 1;
-            traffic.onStrayData.push(onStrayData);
-            arrivingBody?.end();
-          },
-          onError: (error) => {
-            arrivingBody?.end(error);
-            reject(error);
-          },
+        const { handler, endBody } = receiveResponse(() => traffic, {
+          resolve,
+          reject,
+          onBodySent: request.onBodySent,
         });
+        endArrivingBody = endBody;
+        client.dispatch(dispatchOptions(request, to, options, isKeepAlive), handler);
       });
     },
   };
+}
+
+// Reads remaining data for at most 500 ms. Only the timer keeps the process alive: undici takes the reference of an idle socket.
+function finishSocket(socket: Socket, startTimer: StartTimer): Promise<void> {
+  return new Promise((resolve) => {
+    const cancelTimer = startTimer(MAX_FINISH_MS, resolve);
+    socket.once('close', () => {
+      cancelTimer();
+      resolve();
+    });
+    socket.end();
+  });
+}
+
+interface Receiver {
+  readonly resolve: (response: HttpResponse) => void;
+  readonly reject: (error: unknown) => void;
+  readonly onBodySent: HttpRequest['onBodySent'];
+}
+
+// What undici calls during an exchange (the traffic is that of a socket once one is open), and a function that ends a body which is arriving with an error.
+function receiveResponse(traffic: () => Traffic, { resolve, reject, onBodySent }: Receiver) {
+  let arrivingBody: ReturnType<typeof createBodyQueue> | undefined;
+  let onStrayData = (): void => {};
+  const strayData = new Promise<void>((settle) => {
+    onStrayData = settle;
+  });
+  const handler: Parameters<Client['dispatch']>[1] = {
+    onConnect: () => {
+      traffic().isResponseExpected = true;
+      onBodySent?.();
+    },
+    onHeaders: (status, rawHeaders, _, statusText) => {
+      if (status < 200) return true;
+      const bodyQueue = createBodyQueue(traffic());
+      arrivingBody = bodyQueue;
+      // The body of a short response is in the packet of its headers, which is read to its end before this runs.
+      queueMicrotask(() => {
+        const headers = pairHeaders(rawHeaders.map((text) => text.toString('latin1')));
+        const { body, completeBody } = bodyQueue;
+        resolve({ status, statusText, headers, body, completeBody: completeBody(), strayData });
+      });
+      return true;
+    },
+    onData: (chunk) => {
+      traffic().responseBytes += chunk.length;
+      arrivingBody?.push(chunk);
+      return true;
+    },
+    onComplete: () => {
+      traffic().isResponseExpected = false;
+      traffic().responses += 1;
+      traffic().onStrayData.push(onStrayData);
+      arrivingBody?.end();
+    },
+    onError: (error) => {
+      arrivingBody?.end(error);
+      reject(error);
+    },
+  };
+  return { handler, endBody: (error: unknown) => arrivingBody?.end(error) };
 }
 
 type Traffic = ReturnType<typeof createTraffic>;

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Failure } from '../errors.ts';
 import { describeFileError, errorCode } from '../files/file-errors.ts';
 import { getHeader, type HttpRequest, type HttpResponse, pairHeaders } from '../http/message.ts';
@@ -57,13 +57,7 @@ export async function listenOnLoopback(
         if (!response.socket && response.req.socket === socket) response.destroy().emit('close');
     }),
   );
-  await once(server.listen(port, '127.0.0.1'), 'listening').catch((error) => {
-    const reason = errorCode(error) === 'EADDRINUSE' ? 'it is in use' : describeFileError(error);
-    const hint = 'use --port 0 for any free port';
-    throw new Failure('local_file', `cannot listen on port ${port}: ${reason}`, { hint });
-  });
-  const address = server.address();
-  const boundPort = typeof address === 'object' && address ? address.port : port;
+  const boundPort = await bindPort(server, port);
   const within = (limitMs: number, ends: Iterable<Promise<void>>): Promise<unknown> =>
     Promise.race([Promise.all(ends), new Promise<void>((resolve) => after(limitMs, resolve))]);
   const responseEnds = (): Promise<void>[] =>
@@ -82,6 +76,16 @@ export async function listenOnLoopback(
       await within(MIN_LAST_WRITES_MS, exchanges);
     },
   };
+}
+
+async function bindPort(server: Server, port: number): Promise<number> {
+  await once(server.listen(port, '127.0.0.1'), 'listening').catch((error) => {
+    const reason = errorCode(error) === 'EADDRINUSE' ? 'it is in use' : describeFileError(error);
+    const hint = 'use --port 0 for any free port';
+    throw new Failure('local_file', `cannot listen on port ${port}: ${reason}`, { hint });
+  });
+  const address = server.address();
+  return typeof address === 'object' && address ? address.port : port;
 }
 
 async function handleConnection(

@@ -49,26 +49,8 @@ export function pageResponders({ store, login }: ServiceContext): PageResponders
     (read: (parameters: Parameters, signal: ExchangeSignal | undefined) => Promise<JsonValue>): Respond =>
     async ({ url }, { signal }) =>
       jsonResponse(200, await read(parametersOf(url), signal), pageHeaders);
-  const list = <Table extends PageTable>(
-    table: Table,
-    toJson: (
-      rows: readonly PageRow<Table>[],
-      parameters: Parameters,
-    ) => readonly JsonValue[] | Promise<readonly JsonValue[]>,
-  ): Respond =>
-    data(async (parameters) => {
-      if (table === 'calls') await makeTraces(store);
-      const { rows, next, keys, isAscending } = await readSearchedPage(store, table, parameters);
-      const paths = payloadPaths(rows.flatMap((each) => ('record' in each ? String(each.record) : [])));
-      const order = { key: keys, isAscending };
-      return {
-        rows: await toJson(rows, parameters),
-        next: next ?? null,
-        paths,
-        order,
-        totals: await readTotals(store),
-      };
-    });
+  const list = <Table extends PageTable>(table: Table, toJson: ToJson<Table>): Respond =>
+    data((parameters) => listRows(store, table, parameters, toJson));
   const row = (each: object): JsonValue => rowToJson(each, false);
   // Most services are never looked at.
   const summaries = () => import('./page-summaries.ts');
@@ -108,25 +90,48 @@ export function pageResponders({ store, login }: ServiceContext): PageResponders
       const table = tableOf(parameters);
       const disposition = ['Content-Disposition', `attachment; filename="svc-${table}.jsonl"`] as const;
       const headers: HttpHeaders = [['Content-Type', 'application/x-ndjson'], disposition, ...pageHeaders];
-      return { status: 200, statusText: '', headers, body: exportedRows(table, parameters, signal) };
+      return { status: 200, statusText: '', headers, body: exportedRows(store, table, parameters, signal) };
     },
   };
+}
 
-  async function* exportedRows(table: PageTable, parameters: Parameters, signal: ExchangeSignal | undefined) {
-    const lines = (rows: readonly object[]): Buffer =>
-      Buffer.from(rows.map((each) => `${writeJson(rowToJson(each, true))}\n`).join(''));
-    if (table === 'calls') await makeTraces(store);
-    for (let query = parameters; ; ) {
-      const { rows, next } = await readPage(store, table, query, ROWS_PER_EXPORT_CHUNK);
-      if (table !== 'calls') yield lines(rows);
-      else
-        for (const row of rows)
-          for await (const calls of readTraceCalls(store, String('trace_id' in row && row.trace_id), parameters))
-            yield lines(calls);
-      if (next === undefined) return;
-      query = { ...query, before: next };
-      await yieldToEventLoop(signal);
-    }
+type ToJson<Table extends PageTable> = (
+  rows: readonly PageRow<Table>[],
+  parameters: Parameters,
+) => readonly JsonValue[] | Promise<readonly JsonValue[]>;
+
+async function listRows<Table extends PageTable>(
+  store: ServiceStore,
+  table: Table,
+  parameters: Parameters,
+  toJson: ToJson<Table>,
+): Promise<JsonValue> {
+  if (table === 'calls') await makeTraces(store);
+  const { rows, next, keys, isAscending } = await readSearchedPage(store, table, parameters);
+  const paths = payloadPaths(rows.flatMap((each) => ('record' in each ? String(each.record) : [])));
+  const order = { key: keys, isAscending };
+  return { rows: await toJson(rows, parameters), next: next ?? null, paths, order, totals: await readTotals(store) };
+}
+
+async function* exportedRows(
+  store: ServiceStore,
+  table: PageTable,
+  parameters: Parameters,
+  signal: ExchangeSignal | undefined,
+) {
+  const lines = (rows: readonly object[]): Buffer =>
+    Buffer.from(rows.map((each) => `${writeJson(rowToJson(each, true))}\n`).join(''));
+  if (table === 'calls') await makeTraces(store);
+  for (let query = parameters; ; ) {
+    const { rows, next } = await readPage(store, table, query, ROWS_PER_EXPORT_CHUNK);
+    if (table !== 'calls') yield lines(rows);
+    else
+      for (const row of rows)
+        for await (const calls of readTraceCalls(store, String('trace_id' in row && row.trace_id), parameters))
+          yield lines(calls);
+    if (next === undefined) return;
+    query = { ...query, before: next };
+    await yieldToEventLoop(signal);
   }
 }
 

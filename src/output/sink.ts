@@ -32,44 +32,24 @@ export async function openSink(
       abandon: () => stdout.end().then(() => undefined),
     };
   }
-  const path = resolve(cwd, output);
+  return openFileSink(output, resolve(cwd, output), stdout, fallback);
+}
+
+async function openFileSink(output: string, path: string, stdout: Writer, fallback?: OutputStream): Promise<Sink> {
   // A result may hold secrets; an existing file keeps its mode.
   const file = await openReplacement(path, output, 0o600);
   const filter = file.isTerminal ? createEscapeFilter() : undefined;
+  const overflow = createOverflow(file, stdout, fallback);
   let writtenBytes = 0;
-  let cause: unknown;
-  let location: string | undefined;
   let isFinished = false;
-  const moveToStdout = async (error: unknown, rest: string | Uint8Array): Promise<void> => {
-    cause = error;
-    if (!fallback || !(await isElsewhere(fallback, file))) throw error;
-    let copiedBytes = 0;
-    try {
-      if (writtenBytes > 0)
-        for await (const chunk of file.read(writtenBytes)) {
-          await stdout.write(chunk);
-          copiedBytes += chunk.length;
-        }
-      await stdout.write(rest);
-    } catch {
-      throw error;
-    }
-    location = copiedBytes === writtenBytes ? 'the output is on stdout' : 'the rest of the output is on stdout';
-  };
   const write = async (text: string | Uint8Array): Promise<void> => {
-    if (location !== undefined)
-      return stdout.write(text).catch(() => {
-        location = 'only a part of the output is on stdout';
-        throw cause;
-      });
-    // After a gap, the partial output would be wrong.
-    if (cause !== undefined) throw cause;
+    if (overflow.cause() !== undefined) return overflow.write(text);
     const escaped = filter ? filter.push(text) : text;
     try {
       await file.write(escaped);
       writtenBytes += Buffer.byteLength(escaped);
     } catch (error) {
-      await moveToStdout(error, text);
+      await overflow.start(error, writtenBytes, text);
     }
   };
   const end = async (): Promise<void> => {
@@ -80,24 +60,61 @@ export async function openSink(
     writer: { isTerminal: false, hasColor: false, columns: 80, write, end },
     commit: async () => {
       if (isFinished) return;
-      if (cause === undefined)
+      if (overflow.cause() === undefined)
         await end()
           .then(file.commit)
-          .catch((error: unknown) => moveToStdout(error, ''));
-      if (cause !== undefined) {
+          .catch((error: unknown) => overflow.start(error, writtenBytes, ''));
+      if (overflow.cause() !== undefined) {
         await stdout.end();
-        throw cause;
+        throw overflow.cause();
       }
       isFinished = true;
     },
     abandon: async () => {
       if (isFinished) return undefined;
       isFinished = true;
+      const cause = overflow.cause();
+      let location = overflow.location();
       const hasPart = location === undefined && (writtenBytes > 0 || (await file.stats().catch(() => undefined))?.size);
       if (await file.abandon(hasPart ? `${path}.partial` : undefined))
         location = `the partial output is in ${output}.partial`;
       else if (cause !== undefined) location ??= 'the output was not stored anywhere';
       return location === undefined ? undefined : { location, cause };
+    },
+  };
+}
+
+// Where a result goes whose file cannot be written. `location`: undefined where nothing of it is on stdout.
+function createOverflow(file: FileReplacement, stdout: Writer, fallback: OutputStream | undefined) {
+  let cause: unknown;
+  let location: string | undefined;
+  return {
+    cause: () => cause,
+    location: () => location,
+    /** Copies what was written to stdout, and the rest after it. Throws the error if that is not possible. */
+    start: async (error: unknown, writtenBytes: number, rest: string | Uint8Array): Promise<void> => {
+      cause = error;
+      if (!fallback || !(await isElsewhere(fallback, file))) throw error;
+      let copiedBytes = 0;
+      try {
+        if (writtenBytes > 0)
+          for await (const chunk of file.read(writtenBytes)) {
+            await stdout.write(chunk);
+            copiedBytes += chunk.length;
+          }
+        await stdout.write(rest);
+      } catch {
+        throw error;
+      }
+      location = copiedBytes === writtenBytes ? 'the output is on stdout' : 'the rest of the output is on stdout';
+    },
+    write: async (text: string | Uint8Array): Promise<void> => {
+      // After a gap, the partial output would be wrong.
+      if (location === undefined) throw cause;
+      await stdout.write(text).catch(() => {
+        location = 'only a part of the output is on stdout';
+        throw cause;
+      });
     },
   };
 }

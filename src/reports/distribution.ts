@@ -33,11 +33,7 @@ export function createDistribution(minWidth = MIN_BIN_WIDTH, isLogarithmic = fal
   let max = Number.NEGATIVE_INFINITY;
   const keyOf = (value: number): number => {
     if (level === 0) return value;
-    const exponent = isLogarithmic ? Math.floor(Math.log2(Math.abs(value))) - LOG_BITS : 0;
-    const width = (isLogarithmic ? 1 : minWidth) * 2 ** (exponent + level);
-    const multiple = multipleBelow(value, width);
-    // Beyond this, doubles cannot distinguish adjacent multiples.
-    return Number.isSafeInteger(multiple) ? multiple * width + 0 : value;
+    return coarserKey(value, isLogarithmic ? 2 ** (logExponent(value) + level) : minWidth * 2 ** level);
   };
   const sortedCells = (): [number, BinFigures][] => [...cells].sort(([left], [right]) => left - right);
   /** The values from each edge up to the next one; none without values. */
@@ -85,6 +81,16 @@ export function createDistribution(minWidth = MIN_BIN_WIDTH, isLogarithmic = fal
     values: (): number[] => [...cells.keys()],
     minWidth,
   };
+}
+
+function logExponent(value: number): number {
+  return Math.floor(Math.log2(Math.abs(value))) - LOG_BITS;
+}
+
+// Where doubles cannot distinguish adjacent multiples of the width, a value is its own key.
+function coarserKey(value: number, width: number): number {
+  const multiple = multipleBelow(value, width);
+  return Number.isSafeInteger(multiple) ? multiple * width + 0 : value;
 }
 
 /** The bins of several distributions, with the same edges. */

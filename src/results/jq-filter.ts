@@ -87,19 +87,24 @@ export async function compileJqFilter(
     }
     return { text: result.lines.map(rawLine).join(''), failure: failureOf(label, result, report.redact) };
   };
-  // A run costs a hundred times its input, so lines share one if no line can affect another.
-  const applyToLines = async (lines: readonly string[]): Promise<FilterResult> => {
-    const input = lines.join('');
-    const isShared = lines.length > 1 && input.length <= MAX_FILTER_INPUT_CHARS && !AFFECTS_OTHER_INPUTS.test(filter);
-    const result = isShared || lines.length <= 1 ? await apply(input) : undefined;
-    if (result && !(isShared && result.failure)) return { ...result, failedLine: result.failure && input };
-    const middle = lines.length >> 1;
-    const first = await applyToLines(lines.slice(0, middle));
-    const second = await applyToLines(lines.slice(middle));
-    const { failure, failedLine } = first.failure ? first : second;
-    return { text: first.text + second.text, failure, failedLine };
-  };
-  return { apply, applyToLines };
+  return { apply, applyToLines: (lines) => applyToLines(lines, apply, !AFFECTS_OTHER_INPUTS.test(filter)) };
+}
+
+// A run costs a hundred times its input, so lines share one if no line can affect another.
+async function applyToLines(
+  lines: readonly string[],
+  apply: JqFilter['apply'],
+  canShare: boolean,
+): Promise<FilterResult> {
+  const input = lines.join('');
+  const isShared = lines.length > 1 && input.length <= MAX_FILTER_INPUT_CHARS && canShare;
+  const result = isShared || lines.length <= 1 ? await apply(input) : undefined;
+  if (result && !(isShared && result.failure)) return { ...result, failedLine: result.failure && input };
+  const middle = lines.length >> 1;
+  const first = await applyToLines(lines.slice(0, middle), apply, canShare);
+  const second = await applyToLines(lines.slice(middle), apply, canShare);
+  const { failure, failedLine } = first.failure ? first : second;
+  return { text: first.text + second.text, failure, failedLine };
 }
 
 // These read other inputs, count them, or end the run before them; a field may have such a name.

@@ -64,79 +64,14 @@ export function jobHistoryFile(directory: string): string {
  * Every function throws Failure `local_file` for the file, and `safety_check` for an invalid record.
  */
 export function createJobHistory(path: string, context: JobHistoryRuntime) {
-  const { now, randomBytes } = context;
-  const hint = 'fix that line, or move the file away to start without earlier jobs';
-  const file: JournalFile = { path, displayPath: path, hint };
-  let end = JOURNAL_START;
-  let index = createJobIndex();
-  const reset = (): void => {
-    [end, index] = [JOURNAL_START, createJobIndex()];
-  };
-  const refresh = async (): Promise<void> => {
-    const size = await stat(path).then(
-      (found) => found.size,
-      () => 0,
-    );
-    if (size < end.bytes) reset();
-    end = (await readJournal(file, index.add, end)) ?? JOURNAL_START;
-  };
-  let last: Promise<unknown> = Promise.resolve();
-  // Of the callers of one process, one at a time reads the file. After an error it is read from its start.
-  const inTurn = <T>(action: () => Promise<T>): Promise<T> => {
-    const result = last.then(action).catch((error: unknown) => {
-      reset();
-      throw withHint(error);
-    });
-    last = result.catch(() => {});
-    return result;
-  };
-  // Returns the error of each record that is not to be written.
-  const appendGroup = async (group: readonly (() => string)[]): Promise<unknown[]> => {
-    await refresh();
-    const texts: string[] = [];
-    const errors = group.map((toRecord) => {
-      try {
-        const text = toRecord();
-        // The next record of the group may be of the same job.
-        index.add(Buffer.from(text));
-        texts.push(text);
-        return undefined;
-      } catch (error) {
-        return error;
-      }
-    });
-    if (texts.length === 0) return errors;
-    const journal = await openJournal(file, end.bytes);
-    await journal.append(...texts).finally(journal.close);
-    const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text) + 1, end.bytes);
-    end = { bytes, lines: end.lines + texts.length };
-    return errors;
-  };
-  let waiting: (() => string)[] = [];
-  let appending: Promise<unknown[]> | undefined;
-  // Takes the lock once for all records that are waiting, as the lines of a batch do. A caller may end the process, so it
-  // continues after the lock is released.
-  const append = async (toRecord: () => string): Promise<void> => {
-    const position = waiting.push(toRecord) - 1;
-    appending ??= inTurn(() => {
-      const group = waiting;
-      [waiting, appending] = [[], undefined];
-      return withJournalLock(path, context, () => appendGroup(group));
-    });
-    const error = (await appending)[position];
-    if (error !== undefined) throw error;
-  };
+  const { read, append } = createHistoryFile(path, context);
+  const isOf = ({ run, line }: TrainingJob, { start }: TrainingJobRecord): boolean =>
+    firstStringMember(start, 'run') === run && numberMember(start, 'line') === line;
   return {
-    read: (): Promise<TrainingJobRecord[]> => inTurn(refresh).then(() => index.records()),
+    read: (): Promise<TrainingJobRecord[]> => read((index) => index.records()),
     /** The last record of the same job, for the same line of the same batch. */
     find: (job: TrainingJob): Promise<TrainingJobRecord | undefined> =>
-      inTurn(refresh).then(() =>
-        index
-          .recordsOf(job)
-          .findLast(
-            ({ start }) => firstStringMember(start, 'run') === job.run && numberMember(start, 'line') === job.line,
-          ),
-      ),
+      read((index) => index.recordsOf(job).findLast((record) => isOf(job, record))),
     /**
      * Records a job durably before it is sent, and returns a function that records its outcome. Throws Failure `safety_check` if
      * the same job was applied before, may have been, or is in flight, unless that duplicate is allowed; a job that was rejected
@@ -146,26 +81,93 @@ export function createJobHistory(path: string, context: JobHistoryRuntime) {
       job: TrainingJob,
       allowed: AllowedDuplicates,
     ): Promise<(outcome: RequestOutcome) => Promise<void>> => {
-      const entry = Buffer.from(randomBytes(8)).toString('hex');
-      await append(() => {
+      const entry = Buffer.from(context.randomBytes(8)).toString('hex');
+      const now = (): string => new Date(context.now()).toISOString();
+      await append((index) => {
         const failure = allowed === true ? undefined : duplicateFailure(index.recordsOf(job), allowed, context);
         if (failure) throw failure;
         const { model, ...facts } = job;
-        const started_at = new Date(now()).toISOString();
         const { pid, host, start, scope } = currentOwner(context);
-        const owner = {
-          pid,
-          host,
-          ...(scope === undefined ? {} : { process_start: start ?? null, process_scope: scope }),
-        };
-        return writeJson({ entry, started_at, ...facts, model_id: model ?? null, ...owner });
+        const seen = scope === undefined ? {} : { process_start: start ?? null, process_scope: scope };
+        return writeJson({ entry, started_at: now(), ...facts, model_id: model ?? null, pid, host, ...seen });
       });
       return ({ applied, exitCode, id }) =>
-        append(() =>
-          writeJson({ entry, ended_at: new Date(now()).toISOString(), applied, exit_code: exitCode, id: id ?? null }),
-        );
+        append(() => writeJson({ entry, ended_at: now(), applied, exit_code: exitCode, id: id ?? null }));
     },
   };
+}
+
+type JobIndex = ReturnType<typeof createJobIndex>;
+type ToRecord = (index: JobIndex) => string;
+
+// The file of the jobs. Of the callers of one process, one at a time reads it; after an error it is read from its start.
+function createHistoryFile(path: string, context: JobHistoryRuntime) {
+  const hint = 'fix that line, or move the file away to start without earlier jobs';
+  const file: JournalFile = { path, displayPath: path, hint };
+  let end = JOURNAL_START;
+  let index = createJobIndex();
+  const reset = (): void => {
+    [end, index] = [JOURNAL_START, createJobIndex()];
+  };
+  const refresh = async (): Promise<void> => {
+    const { size } = await stat(path).catch(() => ({ size: 0 }));
+    if (size < end.bytes) reset();
+    end = (await readJournal(file, index.add, end)) ?? JOURNAL_START;
+  };
+  let last: Promise<unknown> = Promise.resolve();
+  const inTurn = <T>(action: () => Promise<T>): Promise<T> => {
+    const result = last.then(action).catch((error: unknown) => {
+      reset();
+      throw withHint(error);
+    });
+    last = result.catch(() => {});
+    return result;
+  };
+  const appendGroup = async (group: readonly ToRecord[]): Promise<unknown[]> => {
+    await refresh();
+    const { texts, errors } = addRecords(index, group);
+    if (texts.length === 0) return errors;
+    const journal = await openJournal(file, end.bytes);
+    await journal.append(...texts).finally(journal.close);
+    const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text) + 1, end.bytes);
+    end = { bytes, lines: end.lines + texts.length };
+    return errors;
+  };
+  let waiting: ToRecord[] = [];
+  let appending: Promise<unknown[]> | undefined;
+  return {
+    read: <T>(use: (index: JobIndex) => T): Promise<T> => inTurn(refresh).then(() => use(index)),
+    /**
+     * Takes the lock once for all records that are waiting, as the lines of a batch do. A caller may end the process, so it
+     * continues after the lock is released.
+     */
+    append: async (toRecord: ToRecord): Promise<void> => {
+      const position = waiting.push(toRecord) - 1;
+      appending ??= inTurn(() => {
+        const group = waiting;
+        [waiting, appending] = [[], undefined];
+        return withJournalLock(path, context, () => appendGroup(group));
+      });
+      const error = (await appending)[position];
+      if (error !== undefined) throw error;
+    },
+  };
+}
+
+// Adds each record at once, because the next one may be of the same job; `errors` has that of each record that is not to be written.
+function addRecords(index: JobIndex, group: readonly ToRecord[]) {
+  const texts: string[] = [];
+  const errors = group.map((toRecord): unknown => {
+    try {
+      const text = toRecord(index);
+      index.add(Buffer.from(text));
+      texts.push(text);
+      return undefined;
+    } catch (error) {
+      return error;
+    }
+  });
+  return { texts, errors };
 }
 
 // The records of a history, and those of each job.

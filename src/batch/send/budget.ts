@@ -14,7 +14,7 @@ export interface Spending {
  * The limits `--max-total-tokens` and `--max-cost`. Requests in flight count as much as the largest response so far, so that what is
  * used exceeds a limit by one response at most; until a response came, one request is in flight, because nothing is known.
  */
-export function createBudget({ maxTotalTokens, maxCost, prices }: BudgetOptions) {
+export function createBudget({ maxTotalTokens, maxCost, prices }: BudgetOptions, stop: (reason: string) => void) {
   const isPriced = (prices.prompt ?? prices.completion) !== undefined;
   const remedy = `${isPriced ? '' : 'set --price-prompt and --price-completion, or '}leave out --max-cost`;
   const meters = [
@@ -25,11 +25,13 @@ export function createBudget({ maxTotalTokens, maxCost, prices }: BudgetOptions)
     /** Whether another request may be sent beside those in flight. */
     hasRoom: (inFlight: number): boolean => inFlight === 0 || meters.every(({ hasRoom }) => hasRoom(inFlight)),
     /**
-     * Counts a request that ended; one whose outcome is unknown, or that has nothing to count, counts as the average. Returns why no
+     * Counts a request that ended; one whose outcome is unknown, or that has nothing to count, counts as the average. Stops when no
      * further one may be sent, also if the first response has no cost: money would be spent without a limit.
      */
-    add: (spending: Spending, status: LineStatus): string | undefined =>
-      meters.map(({ add }) => add(spending, status)).find((reason) => reason !== undefined),
+    add: (spending: Spending, status: LineStatus): void => {
+      const reason = meters.map(({ add }) => add(spending, status)).find((found) => found !== undefined);
+      if (reason !== undefined) stop(reason);
+    },
     /** Whether a limit was reached. */
     isReached: (): boolean => meters.some(({ isReached }) => isReached()),
     /** The limits that missed responses; `remedy` for those that could not count any. */

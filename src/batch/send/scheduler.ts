@@ -63,7 +63,7 @@ export function createScheduler(
   const outageHooks = { onOutage, onGiveUp: stop, onRecovery: () => concurrency.restart(elapsed()) };
   const availability = createAvailability(options, { elapsed, after }, random, outageHooks);
   const { canRetry, canWait, toOutcome, skippedRetries } = availability;
-  const budget = createBudget(options);
+  const budget = createBudget(options, stop);
   const pace = createPace(options, elapsed);
   const lines = createLines(options, concurrency.current);
   const currentLimit = (): number => (availability.isProbing() ? 1 : concurrency.current());
@@ -93,8 +93,7 @@ export function createScheduler(
       };
       const spend: Turn['spend'] = (spending, status) => {
         pace.correct(spending.tokens, status, expectedTokens);
-        const reason = budget.add(spending, status);
-        if (reason !== undefined) stop(reason);
+        budget.add(spending, status);
       };
       const turn = createTurn(queue, elapsed, lines.heldBy(), onAdmit, onAttemptEnd);
       return { ...turn, spend, canRetry, canWait, toOutcome };

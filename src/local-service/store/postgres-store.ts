@@ -152,9 +152,8 @@ const CONNECT_TIMEOUT_SECONDS = 10;
 const CLOSE_TIMEOUT_SECONDS = 2;
 const MAX_TRANSACTION_ATTEMPTS = 5;
 
-// A PostgreSQL database behind a small pool, which connects at the first statement. Its functions throw StoreError.
-function openPostgresDatabase(address: PostgresAddress, password: string | undefined) {
-  const { label } = address;
+// A small pool, which connects at the first statement.
+function createConnectionPool(address: PostgresAddress, password: string | undefined) {
   const open = new Set<PostgresConnection>();
   const idle = new Set<PostgresConnection>();
   const waiting: (() => void)[] = [];
@@ -170,7 +169,7 @@ function openPostgresDatabase(address: PostgresAddress, password: string | undef
     open.add(connection);
     return connection;
   };
-  const useConnection = async <T>(run: (client: PostgresClient) => Promise<T>): Promise<T> => {
+  const use = async <T>(run: (client: PostgresClient) => Promise<T>): Promise<T> => {
     while (idle.size === 0 && open.size === MAX_POOL_CONNECTIONS)
       await new Promise<void>((resolve) => void waiting.push(resolve));
     if (isClosed) throw closedError();
@@ -188,6 +187,17 @@ function openPostgresDatabase(address: PostgresAddress, password: string | undef
       waiting.shift()?.();
     }
   };
+  const close = async (): Promise<void> => {
+    isClosed = true;
+    await Promise.all(Array.from(open, ({ client }) => client.end({ timeout: CLOSE_TIMEOUT_SECONDS })));
+  };
+  return { use, close };
+}
+
+// A PostgreSQL database. Its functions throw StoreError.
+function openPostgresDatabase(address: PostgresAddress, password: string | undefined) {
+  const { label } = address;
+  const { use, close } = createConnectionPool(address, password);
   const attempt = async <T>(run: () => Promise<T>): Promise<T> => {
     for (let count = 1; ; count++) {
       try {
@@ -201,7 +211,7 @@ function openPostgresDatabase(address: PostgresAddress, password: string | undef
   };
   return {
     /** Runs statements outside of a transaction; statements that may run twice only. */
-    query: <T>(action: (client: PostgresClient) => Promise<T>): Promise<T> => attempt(() => useConnection(action)),
+    query: <T>(action: (client: PostgresClient) => Promise<T>): Promise<T> => attempt(() => use(action)),
     /**
      * Runs an action in one transaction; it may run several times, of which only the last is kept. If the connection is
      * lost during the commit, the reason is `lost` for an action that can be repeated, else `unknown`.
@@ -210,7 +220,7 @@ function openPostgresDatabase(address: PostgresAddress, password: string | undef
       attempt(async () => {
         let isCommitting = false;
         try {
-          return await useConnection(async (client) => {
+          return await use(async (client) => {
             await client`begin`;
             const result = await action(client);
             isCommitting = true;
@@ -224,10 +234,7 @@ function openPostgresDatabase(address: PostgresAddress, password: string | undef
           throw new StoreError('unknown', `${message}: ${errorMessage(error)}`);
         }
       }),
-    close: async (): Promise<void> => {
-      isClosed = true;
-      await Promise.all(Array.from(open, ({ client }) => client.end({ timeout: CLOSE_TIMEOUT_SECONDS })));
-    },
+    close,
   };
 }
 
