@@ -1,8 +1,8 @@
 import type { Settings } from '../client/resolve-settings.ts';
 import { resolveSetting } from '../config/select-profile.ts';
-import { parseDurationOrZeroMs, parsePrice } from '../config/setting-kinds.ts';
+import { parseDurationOrZeroMs, parseNumeric, parsePrice } from '../config/setting-kinds.ts';
 import { environmentSetting } from '../config/settings.ts';
-import { invalidValueFailure, usageFailure } from '../errors.ts';
+import { usageFailure } from '../errors.ts';
 import { parseByteSize } from '../files/byte-size.ts';
 import { MIN_TAKE_OVER_MS } from '../files/file-lock.ts';
 import type { Runtime } from '../runtime.ts';
@@ -94,9 +94,7 @@ function parseFlag<T>(
   expected: string,
   toValue: (text: string) => T | undefined,
 ): T | undefined {
-  const value = text === undefined ? undefined : toValue(text);
-  if (text === undefined || value !== undefined) return value;
-  throw invalidValueFailure(`--${name}`, text, expected);
+  return text === undefined ? undefined : parseNumeric(`--${name}`, text, expected, toValue);
 }
 
 function parseCount(name: string, count: string | undefined): number | undefined {

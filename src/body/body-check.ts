@@ -1,11 +1,12 @@
 import { Failure, type Issue } from '../errors.ts';
 import { fieldFlag, flagName, type Shape } from '../fields/field.ts';
 import type { Finding } from '../fields/finding.ts';
+import { likelyValues } from '../fields/mismatch-message.ts';
 import { flagTerm } from '../flag.ts';
 import type { JsonNode, JsonPath } from '../json/json-node.ts';
-import { formatJsonPath, getMember, kindOf, membersOf, rootOf } from '../json/json-node.ts';
+import { formatJsonPath, getMember, kindOf, membersOf, nodeAtPath, rootOf, stringOf } from '../json/json-node.ts';
 import { allOperations } from '../operations/all-operations.ts';
-import { type FlagTarget, flagTarget, type Operation } from '../operations/operation.ts';
+import { flagTarget, type Operation } from '../operations/operation.ts';
 import { formatPlace, issueText } from '../output/failure-text.ts';
 import type { Reporter } from '../output/reporter.ts';
 import { shellWord } from '../output/shell-quote.ts';
@@ -232,17 +233,21 @@ function locateFinding(draft: Draft, finding: Finding, operation: Operation, str
     message:
       (source ? message : (flagMessage ?? message)) +
       suffix +
-      (source ? '' : flagHint(label, finding, flagTarget(operation))),
+      (source ? '' : flagHint(label, finding, operation, nodeAtPath(rootOf(draft.doc), path))),
   };
 }
 
 // `--set x=1` is a string; only `:=` is JSON. A field that only the service sets is to be removed instead.
-function flagHint(label: string, { code, path }: Finding, { fields, path: target }: FlagTarget): string {
+function flagHint(label: string, { code, path }: Finding, operation: Operation, node: JsonNode | undefined): string {
+  const { fields, path: target } = flagTarget(operation);
   const isReadOnly = path.length === target.length + 1 && fields[String(path.at(-1))]?.isReadOnly;
   if (code !== 'invalid' || isReadOnly) return '';
   const [, list, index] = /^--set ([^=]*?\w)\.(\d+)\b/.exec(label) ?? [];
   if (list) return `; write the element as ${list}[${index}]`;
-  if (label.startsWith('--set ')) return `; to set JSON, write ${label}:=...`;
+  const text = node && kindOf(node) === 'string' ? stringOf(node) : '';
+  const [meant = '<json>'] = likelyValues({ type: 'object', fields: operation.body }, path, text);
+  const name = label.startsWith('--set ') ? label.slice('--set '.length) : undefined;
+  if (name) return `; ${meant === '<json>' ? 'to set JSON, ' : ''}write --set ${shellWord(`${name}:=${meant}`)}`;
   const takesAge = Object.entries(fields).some(
     ([name, { acceptsAge }]) => acceptsAge && label === `--${flagName(name)}`,
   );

@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { basename } from 'node:path';
 import { type Issue, usageFailure } from '../errors.ts';
+import { joinWithOr } from '../fields/closest-match.ts';
 import { type Field, flagName, isScalar, minimalValue, type Shape, sampleValue } from '../fields/field.ts';
 import { describeShape } from '../fields/mismatch-message.ts';
 import { ageToTimestamp, parseAgeStart, timeToTimestamp } from '../fields/string-formats.ts';
@@ -18,6 +19,7 @@ import {
   rawText,
   rootOf,
 } from '../json/json-node.ts';
+import { likelyNumbers } from '../json/number-literal.ts';
 import { RawJson, writeJson } from '../json/write-json.ts';
 import { type FlagTarget, flagTarget, type Operation } from '../operations/operation.ts';
 import { shellWord } from '../output/shell-quote.ts';
@@ -109,7 +111,15 @@ function parseSetFlag(target: FlagTarget, word: string): EditResult {
   const label = `--set ${left}`;
   if (colon === '') return { path, text: JSON.stringify(right), origin: { label } };
   const source = parseJsonSource(label, right);
-  return isIssue(source) ? source : { path, text: right.trim(), origin: { label, source } };
+  if (!isIssue(source)) return { path, text: right.trim(), origin: { label, source } };
+  const [number] = likelyNumbers(right);
+  const field = target.fields[inner.length === 1 ? String(inner[0]) : ''];
+  const canBeText = !field || field.type === 'string' || field.type === 'json';
+  const isWord = /^\w+(?: |$)/.test(right) && !/; /.test(source.message);
+  const text =
+    isWord && (canBeText ? `for text, write --set ${shellWord(`${left}=${right}`)}` : `write ${describeShape(field)}`);
+  const hint = number ? `; write --set ${shellWord(`${left}:=${number}`)}` : text ? `; ${text}` : '';
+  return { ...source, message: source.message + hint };
 }
 
 function rejectSecret(field: Field | undefined, name: string): void {
@@ -248,7 +258,13 @@ async function readFieldSecret(word: string, label: string, inputs: BodyInputs):
 
 function invalidArgumentIssue(path: JsonPath, shape: Shape, word: string, label: string): Issue {
   const name = formatJsonPath(path);
-  const hint = word === 'null' && shape.nullable ? `; for null write --set ${name}:=null` : '';
+  const meant = likelyNumbers(word).filter((one) => shape.type !== 'string' && argumentToJson(shape, one));
+  const hint =
+    word === 'null' && shape.nullable
+      ? `; for null write --set ${name}:=null`
+      : meant.length > 0
+        ? `; write ${joinWithOr(meant.map((one) => `${label} ${one}`))}`
+        : '';
   const message = `must be ${describeShape(shape, true)}, not ${JSON.stringify(word)}${hint}`;
   return { path: name, at: { label }, message };
 }

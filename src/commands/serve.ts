@@ -6,10 +6,10 @@ import { parseBaseUrl } from '../config/base-url.ts';
 import { readConnectOptions } from '../config/connect-options.ts';
 import { dataDirectory } from '../config/environment.ts';
 import { isPostgresUrl, parsePostgresUrl, readPostgresPassword } from '../config/postgres-address.ts';
-import { parseDurationOrZeroMs } from '../config/setting-kinds.ts';
+import { parseDurationOrZeroMs, parseNumeric } from '../config/setting-kinds.ts';
 import { environmentSetting } from '../config/settings.ts';
 import type { Context } from '../context.ts';
-import { Failure, invalidValueFailure, toFailure, usageFailure } from '../errors.ts';
+import { Failure, toFailure, usageFailure } from '../errors.ts';
 import { parseAgeStart } from '../fields/string-formats.ts';
 import { parseByteSize } from '../files/byte-size.ts';
 import { describeFileError } from '../files/file-errors.ts';
@@ -153,8 +153,9 @@ function systemUserName(): string | undefined {
 }
 
 function parsePort(text: string): number {
-  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
-  throw invalidValueFailure('--port', text, 'a number from 0 to 65535');
+  return parseNumeric('--port', text, 'a number from 0 to 65535', (one) =>
+    /^\d{1,5}$/.test(one) && Number(one) <= 65_535 ? Number(one) : undefined,
+  );
 }
 
 function parseModels(text: string): string[] {

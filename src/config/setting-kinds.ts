@@ -4,6 +4,7 @@ import { joinWithOr } from '../fields/closest-match.ts';
 import { hasFormat, stringFormats } from '../fields/string-formats.ts';
 import { type OptionValues, optionKey } from '../flag.ts';
 import type { HttpHeaders } from '../http/message.ts';
+import { likelyNumbers } from '../json/number-literal.ts';
 import { parseBaseUrl } from './base-url.ts';
 import { basicAuthorization } from './credentials/credential.ts';
 import type { Profile } from './profile-store.ts';
@@ -52,16 +53,30 @@ function parseJsonWords(text: string, flag: string): string[] {
   throw usageFailure(`${flag} must be an array of strings`, JSON_EXAMPLE_HINT);
 }
 
+/** The value that `read` finds in a text. Throws usage where it finds none; the hint is the number that the text likely means, else `expected`. */
+export function parseNumeric<T>(
+  label: string,
+  text: string,
+  expected: string,
+  read: (text: string) => T | undefined,
+): T {
+  const value = read(text);
+  if (value !== undefined) return value;
+  // A percentage is a value of its own where one is expected.
+  const meant = expected.includes('%') ? undefined : likelyNumbers(text).find((one) => read(one) !== undefined);
+  if (meant === undefined) throw invalidValueFailure(label, text, expected);
+  throw usageFailure(`${label} cannot be ${JSON.stringify(text)}`, `write it as ${meant}`);
+}
+
 /** Throws usage, naming `label`, for anything but 0 to 99. */
 export function parseCount(label: string, text: string): number {
-  if (/^\d{1,2}$/.test(text)) return Number(text);
-  throw invalidValueFailure(label, text, 'a number from 0 to 99');
+  return parseNumeric(label, text, 'a number from 0 to 99', (one) => (/^\d{1,2}$/.test(one) ? Number(one) : undefined));
 }
 
 /** Throws usage, naming `label`, for anything but an amount such as 2.5. */
 export function parsePrice(label: string, text: string): number {
-  if (/^\d{1,12}(\.\d{1,12})?$/.test(text)) return Number(text);
-  throw invalidValueFailure(label, text, 'an amount such as 2.5');
+  const read = (one: string) => (/^\d{1,12}(\.\d{1,12})?$/.test(one) ? Number(one) : undefined);
+  return parseNumeric(label, text, 'an amount such as 2.5', read);
 }
 
 /** HTTP statuses from 500 to 599, separated by commas. Throws usage, naming `label`, for anything else. */
@@ -101,7 +116,11 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 export function parseDurationMs(sourceName: string, text: string): number {
   const milliseconds = readDurationMs(text);
   if (milliseconds > 0 && milliseconds <= MAX_TIMER_MS) return milliseconds;
-  const hint = 'write a time like 500ms, 90s, 2m30s, 1h or 1d, at most 596h';
+  // `5 min` and `0,5s`.
+  const units = text.replace(/\s/g, '').replace(/(ms|[dhms])[a-z]*/gi, (_, unit: string) => unit.toLowerCase());
+  const meant = likelyNumbers(text)[0] ?? units.replace(/,(?=\d)/, '.');
+  const isMeant = milliseconds !== 0 && readDurationMs(meant) > 0 && readDurationMs(meant) <= MAX_TIMER_MS;
+  const hint = isMeant ? `write it as ${meant}` : 'write a time like 500ms, 90s, 2m30s, 1h or 1d, at most 596h';
   throw usageFailure(`${sourceName} cannot be ${JSON.stringify(text)}`, hint);
 }
 

@@ -1,5 +1,6 @@
 import { getMember, type JsonNode, type JsonPath, kindName, kindOf, rawText, stringOf } from '../json/json-node.ts';
-import { compareNumberLiterals } from '../json/number-literal.ts';
+import { compareNumberLiterals, isIntegerLiteral, likelyNumbers } from '../json/number-literal.ts';
+import { tryParseJson } from '../json/parse-json.ts';
 import { joinWithOr } from './closest-match.ts';
 import { type Field, type Shape, shownBounds } from './field.ts';
 import { hasFormat, referenceKind, stringFormats } from './string-formats.ts';
@@ -26,7 +27,11 @@ export function mismatchMessage(rootShape: Shape, path: JsonPath, node: JsonNode
   const forms = [...formsOf(shape), ...named.flatMap(formsOf), ...nullForm(shape, isFlag)];
   const accepted = joinWithOr([...new Set(forms)]);
   const hint =
-    expressible.length < wider.length ? `; to set JSON, write --set ${path.at(-1)}:=...` : dayHint(shape, node);
+    expressible.length < wider.length
+      ? `; to set JSON, write --set ${path.at(-1)}:=...`
+      : isFlag
+        ? dayHint(shape, node)
+        : (quotedValueHint(shape, node) ?? dayHint(shape, node));
   return `must be ${accepted}${shape.isSecret ? '' : `, not ${describeValue(node)}`}${hint}`;
 }
 
@@ -67,6 +72,22 @@ function shapeAtPath(rootShape: Shape, path: JsonPath): Shape {
     if (shape.type !== 'object') return shape;
     return (typeof step === 'string' ? shape.fields?.[step] : undefined) ?? shape.values ?? { type: 'json' };
   }, rootShape);
+}
+
+/** The JSON that a text likely means at a path, where its string is no valid value: 0.7 by `0,7`, or the array of `["a"]`. */
+export function likelyValues(rootShape: Shape, path: JsonPath, text: string): string[] {
+  const { type } = shapeAtPath(rootShape, path);
+  if (type === 'boolean') return /^(?:true|false)$/i.test(text) ? [text.toLowerCase()] : [];
+  if (type === 'number' || type === 'integer')
+    return likelyNumbers(text).filter((one) => type === 'number' || isIntegerLiteral(one));
+  const root = type === 'list' || type === 'object' ? tryParseJson(text) : undefined;
+  return root && kindOf(root) === type ? [text] : [];
+}
+
+function quotedValueHint(shape: Shape, node: JsonNode): string | undefined {
+  const values = kindOf(node) === 'string' ? likelyValues(shape, [], stringOf(node)) : [];
+  const short = values.filter((value) => value.length <= MAX_SHOWN_CHARS);
+  return short.length > 0 ? `; write ${joinWithOr(short)} without quotes` : undefined;
 }
 
 function dayHint(shape: Shape, node: JsonNode): string {

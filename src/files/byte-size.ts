@@ -18,8 +18,16 @@ const BYTES_PER_UNIT: { readonly [unit: string]: number } = { '': 1, K: 1024, M:
 
 /** The bytes of a size such as `65536`, `64K`, `32M` or `2G`, the value of a flag. Throws usage for anything else, and for 0. */
 export function parseByteSize(flag: string, text: string): number {
+  const bytes = readByteSize(text);
+  if (bytes !== undefined) return bytes;
+  // `64 MiB` and `64kb`.
+  const meant = text.replace(/\s|i?b$/gi, '');
+  const hint = readByteSize(meant) ? `write it as ${meant}` : 'write it like 65536, 64K, 32M or 2G';
+  throw usageFailure(`${flag} is not a valid size: ${JSON.stringify(text)}`, hint);
+}
+
+function readByteSize(text: string): number | undefined {
   const [, digits = '', unit = ''] = /^(\d{1,12})([KMG]?)$/i.exec(text) ?? [];
   const bytes = Number(digits) * (BYTES_PER_UNIT[unit.toUpperCase()] ?? 1);
-  if (bytes > 0 && Number.isSafeInteger(bytes)) return bytes;
-  throw usageFailure(`${flag} is not a valid size: ${JSON.stringify(text)}`, 'write it like 65536, 64K, 32M or 2G');
+  return bytes > 0 && Number.isSafeInteger(bytes) ? bytes : undefined;
 }

@@ -1,6 +1,7 @@
 import { parseDurationMs, parseDurationOrZeroMs } from '../config/setting-kinds.ts';
 import { usageFailure } from '../errors.ts';
 import { joinWithOr } from '../fields/closest-match.ts';
+import { likelyNumbers } from '../json/number-literal.ts';
 import { allOperations } from '../operations/all-operations.ts';
 import { feedbackReplaceOperation } from '../operations/feedback-replace.ts';
 import { type FaultTermName, faultEffectTerms, faultForms, findFaultTerm } from './fault-terms.ts';
@@ -85,8 +86,11 @@ function readTerms(text: string): ReadonlyMap<string, string> {
       if (/^\d{3}$/.test(name)) throw faultFailure(part.trim(), `write status=${name}; ${EXAMPLE}`);
       throw faultFailure(part.trim(), `${name}= ${why}; terms, each at most once: ${names}; ${EXAMPLE}`);
     }
-    if (!term.value.test(value))
-      throw faultFailure(part.trim(), `use ${term.form}: ${term.summary.replaceAll('`', '')}`);
+    if (!term.value.test(value)) {
+      const meant = likelyNumbers(value).find((one) => term.value.test(one));
+      const use = `use ${term.form}: ${term.summary.replaceAll('`', '')}`;
+      throw faultFailure(part.trim(), meant === undefined ? use : `write ${name}=${meant}`);
+    }
     fields.set(name, value);
   }
   return fields;

@@ -594,5 +594,7 @@ it('offers an age where a flag takes one', async () => {
   const { code, stderr } = await svc(['feedback', 'schema', ...flags, '--local']);
   expect(code).toBe(3);
   expect(stderr).toMatch(/--start: must be a time like \S+, not "yesterday"; or give an age such as 7d$/m);
-  expect(stderr).toMatch(/--set end: must be a time like \S+, not "yesterday"; to set JSON, write --set end:=\.\.\.$/m);
+  expect(stderr).toMatch(
+    /--set end: must be a time like \S+, not "yesterday"; to set JSON, write --set 'end:=<json>'$/m,
+  );
 });
