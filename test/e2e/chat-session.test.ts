@@ -61,9 +61,10 @@ describe.skipIf(!hasTerminal)('an interactive chat (skipped where `script` of ut
         ['response 4.', `\x1b[200~${pasted}\n\x1b[31msecond\x1b[201~`],
         ['second', '\r'],
         ['response 5.', '/stats\r'],
-        ['tokens', '/save talk.json\r'],
+        ['to request it, start with svc chat --stats', '/save talk.json\r'],
+        ['saved', '/save talk.json\r'],
         ['saved', '/save notes.txt\r'],
-        ['was not replaced', `drop${CTRL_C}`],
+        ['notes.txt already exists, and was not replaced', `drop${CTRL_C}`],
         ['^C', CTRL_D],
       ],
     });
@@ -98,8 +99,10 @@ describe.skipIf(!hasTerminal)('an interactive chat (skipped where `script` of ut
         ['response 1.', '/system Answer in Latin\rlast\\\rline\r'],
         ['response 2.', 'fail\r'],
         ['400', '/save missing/talk.json\r'],
-        ['no such file', '/clear\r-\r'],
-        ['response 4.', '/exit\r'],
+        ['no such file', '/save talk.json\r'],
+        ['saved 5 messages', '/clear\r-\r'],
+        ['response 4.', '/save talk.json\r'],
+        ['talk.json already exists, and was not replaced', '/exit\r'],
       ],
     });
     expect(code).toBe(0);

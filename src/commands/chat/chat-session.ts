@@ -13,8 +13,7 @@ import { writeFileAtomically } from '../../files/file-replacement.ts';
 import { MAX_INPUT_BYTES, readInputFile } from '../../files/read-input.ts';
 import type { FlagValue } from '../../flag.ts';
 import { createDeadline } from '../../http/time-limits.ts';
-import { firstStringMember, itemsOf, kindOf, rawText, rootOf } from '../../json/json-node.ts';
-import { tryParseJson } from '../../json/parse-json.ts';
+import { firstStringMember, itemsOf, rawText, rootOf } from '../../json/json-node.ts';
 import { pluralize } from '../../json/pluralize.ts';
 import { awaitClosedTerminal } from '../../output/closed-terminal.ts';
 import { escapeControlCharacters } from '../../output/escape-controls.ts';
@@ -47,6 +46,8 @@ interface ChatSession {
   authorization: Authorization | undefined;
   messages: JsonSource;
   saved: Conversation | undefined;
+  /** The files that hold this conversation, which `/save` may replace. */
+  ownFiles: string[];
   lastTurn: Turn | undefined;
   attached: string[];
   statsLine: string;
@@ -78,6 +79,7 @@ export async function runChatSession(start: RequestStart, conversation: Conversa
     authorization,
     messages: conversation?.source ?? parseMessages('[]'),
     saved: conversation,
+    ownFiles: conversation ? [resolve(runtime.cwd, givenText(start.input.given, 'conversation') ?? '')] : [],
     lastTurn: undefined,
     attached: [],
     statsLine: 'there is no response yet',
@@ -199,13 +201,18 @@ const commands: { readonly [name: string]: SessionCommand } = {
       await report.note(`${path} goes with the next prompt`);
     },
   },
-  save: { argument: 'FILE', needs: 'a file name', effect: 'saves the conversation', run: saveConversation },
+  save: {
+    argument: 'FILE',
+    needs: 'a file name',
+    effect: 'saves the conversation to a new file',
+    run: saveConversation,
+  },
   clear: {
     effect: 'starts a new conversation',
     run: (_, session) => {
       const { start, context } = session;
       const file = givenText(start.input.given, 'conversation');
-      Object.assign(session, { messages: parseMessages('[]'), saved: undefined, lastTurn: undefined });
+      Object.assign(session, { messages: parseMessages('[]'), saved: undefined, ownFiles: [], lastTurn: undefined });
       const kept = file === undefined ? '' : `; ${file} keeps the earlier messages, and /save FILE saves the new ones`;
       return context.report.note(`started a new conversation${kept}`);
     },
@@ -311,7 +318,9 @@ async function sendTurn(turn: Turn, session: ChatSession, signal: AbortSignal): 
   const options = { ...turnStart, filter: undefined, conversation, authorization, hooks };
   const { timing, facts } = await sendAndShow(prepareRequest(start.settings, draft), options, turnContext);
   session.applied = 'yes';
-  session.statsLine = formatChatStats(chatStats(timing, facts));
+  const stats = chatStats(timing, facts);
+  const isAsked = start.options.stats === true || stats.prompt_tokens !== null || stats.completion_tokens !== null;
+  session.statsLine = `${formatChatStats(stats)}${isAsked ? '' : '; to request it, start with svc chat --stats'}`;
 }
 
 function parseMessages(text: string): JsonSource {
@@ -320,21 +329,21 @@ function parseMessages(text: string): JsonSource {
   return source;
 }
 
-// A name that was mistyped must not destroy another file.
-async function saveConversation(displayPath: string, { messages, context }: ChatSession): Promise<void> {
+// A name that was mistyped, or that an earlier session used, must not destroy another file.
+async function saveConversation(displayPath: string, { messages, ownFiles, context }: ChatSession): Promise<void> {
   const { report, runtime, signal } = context;
   const root = rootOf(messages.doc);
   const count = Array.from(itemsOf(root)).length;
   if (count === 0) return report.note('there is nothing to save yet');
   const path = resolve(runtime.cwd, displayPath);
-  if (await pathExists(path)) {
+  if (!ownFiles.includes(path) && (await pathExists(path))) {
     const bytes = await readInputFile(path, displayPath, { signal, maxBytes: MAX_INPUT_BYTES });
-    const earlier = tryParseJson(bytes);
-    if (!isEmptyConversation(bytes) && !(earlier && kindOf(earlier) === 'list'))
-      throw new Failure('local_file', `${displayPath} is not a saved conversation, and was not replaced`, {
+    if (!isEmptyConversation(bytes))
+      throw new Failure('local_file', `${displayPath} already exists, and was not replaced`, {
         hint: 'choose another file name',
       });
   }
+  ownFiles.push(path);
   await writeFileAtomically(path, displayPath, `${rawText(root)}\n`, 0o600);
   await report.note(`saved ${count} ${pluralize(count, 'message')} to ${displayPath}`);
 }
