@@ -30,6 +30,8 @@ export interface Flag {
   readonly hasOff?: true;
   /** Flags that contradict it, in the form given: `start`, `no-stream`. With both, svc exits with 2. */
   readonly conflicts?: readonly string[];
+  /** What to write in place of both, by the name of a flag that contradicts it. */
+  readonly instead?: { readonly [conflict: string]: string };
   /** The other sources of a value that is required, such as `--since` or a variable. */
   readonly or?: readonly string[];
 }

@@ -245,11 +245,11 @@ function missingArgument(name: string, argument: Argument, line: PreparedCommand
 
 function conflictingFlags(tokens: readonly LineToken[]): Failure {
   const forms = tokens.map(({ form }) => form);
-  const [form, other] = tokens.flatMap(({ flag, form }) => {
+  const [found] = tokens.flatMap(({ flag, form }) => {
     const other = flag?.conflicts?.find((one) => forms.includes(`--${one}`));
-    return form && other ? [form, other] : [];
+    return form && other ? { form, other, hint: flag?.instead?.[other] } : [];
   });
-  return usageFailure(`${form} cannot be combined with --${other}`, 'remove one of them');
+  return usageFailure(`${found?.form} cannot be combined with --${found?.other}`, found?.hint ?? 'remove one of them');
 }
 
 function isUnknownFlag({ form, flag }: LineToken, flags: readonly Flag[]): boolean {

@@ -54,6 +54,7 @@ export const chatResponseFlags = flagGroup('Response', {
     summary: 'Print only the first code block; or the first JSON',
     choices: ['code', 'json'],
     conflicts: [...resultFlagNames, ...lines],
+    instead: { jq: 'filter the block outside of svc: svc chat <prompt> --extract json | jq <filter>' },
   },
   '--stats': { summary: 'Report tokens, times and retries on stderr', conflicts: lines },
 });

@@ -210,6 +210,7 @@ describe('--jq', () => {
   it.each([
     ['another format', ['--format', 'yaml'], /--jq cannot be combined with --format yaml/],
     ['--dry-run', ['--dry-run'], /--jq cannot be combined with --/],
+    ['--extract', ['--extract', 'json'], /with --jq\n {2}filter the block outside of svc: .* --extract json \| jq/],
     ['a checkpoint', ['--batch', 'lines.jsonl', '-o', 'out.jsonl'], /the output of the batch/],
   ])('with %s is exit 2', async (_, flags, message) => {
     const cwd = temporaryDirectory();
@@ -217,6 +218,11 @@ describe('--jq', () => {
     const prompt = flags[0] === '--batch' ? [] : ['hi'];
     const { code, stdout, stderr } = await runBuilt(['chat', ...prompt, '--local', '--jq', '.', ...flags], { cwd });
     expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: expect.stringMatching(message) });
+  });
+
+  it('with a join is exit 2, and the message says where filters of columns are', async () => {
+    const { code, stderr } = await runBuilt(['batch', 'merge', 'a.jsonl', '--join', 'rows.csv', '--jq', '.line']);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('--join <file> --columns <name>=<filter>')]);
   });
 
   it.each([

@@ -121,8 +121,10 @@ export const mergeFlags = flagGroup('Common', {
   '--input <file>': 'Input file of the batches, to detect missing lines at its end',
   '-o, --output <file>': 'Write the results to a file; - is stdout',
   '--join <file>': {
-    summary: 'Write the rows of this CSV or TSV file, which --rows sent, with the columns of --columns',
+    summary:
+      'Write the rows of this CSV or TSV file, which --rows sent, with the columns of --columns; not with --format, --json or --jq',
     conflicts: ['output-format', ...resultFlagNames],
+    instead: { jq: 'filters of results are columns: --join <file> --columns <name>=<filter>' },
   },
   '--delimiter <character>': { summary: 'What separates the cells of --join', default: 'found in the header' },
   '--columns <name=filter>...':
