@@ -86,6 +86,7 @@ export const runServe: RunCommand<ResultOptions & OptionsOfList<typeof serveFlag
   const credentials = { credentials_file: credentialsFile, credentials_variables: variables };
   const facts = { url, pid: runtime.pid, data, ...credentials };
   await printResult({ ...resultOf(facts), text: () => `${url}\n` }, output);
+  if (port === 0) await report.note(`to keep this URL at the next start, add --port ${new URL(url).port}`);
   if (credentialsFile) await report.note(`the credentials are in ${credentialsFile}`);
   if (variables.length > 0) await report.note(`the service accepts the credentials of ${variables.join(', ')}`);
   if (!authSetup) await report.warn('every user of this machine can use the service (--no-auth)');

@@ -146,7 +146,9 @@ describe('svc serve', () => {
     expect(facts.credentials_file).toBe(hasFile ? join(cwd, 'my.db.credentials.json') : null);
     const end = waitForExit(child);
     child.kill('SIGTERM');
-    expect((await end).stderr).toContain(`the service accepts the credentials of ${Object.keys(env).join(', ')}\n`);
+    const { stderr } = await end;
+    expect(stderr).toContain(`the service accepts the credentials of ${Object.keys(env).join(', ')}\n`);
+    expect(stderr).toContain(`to keep this URL at the next start, add --port ${new URL(facts.url).port}\n`);
   });
 
   it('removes the unfinished credentials of a process that was killed', async () => {
