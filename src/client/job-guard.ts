@@ -14,6 +14,8 @@ import type { Settings } from './resolve-settings.ts';
 /** Records the request of a job, and prevents a duplicate. */
 export interface JobGuard {
   readonly onSend: () => Promise<void>;
+  /** Warns of what `onSend` would throw, for a request that is shown. */
+  readonly onPreview: () => Promise<void>;
   readonly recordOutcome: (outcome: RequestOutcome) => Promise<void>;
 }
 
@@ -25,11 +27,16 @@ export function createJobGuard(
   history = createJobHistory(jobHistoryFile(dataDirectory(runtime)), runtime),
 ): JobGuard {
   let start: Promise<(outcome: RequestOutcome) => Promise<void>> | undefined;
+  const allowedHere = job.target === 'local' || allowed;
   return {
     onSend: async () => {
       // A line that waits for the service starts again, as the same job.
-      start ??= history.begin(job, job.target === 'local' || allowed);
+      start ??= history.begin(job, allowedHere);
       await start;
+    },
+    onPreview: async () => {
+      const failure = await history.findDuplicate(job, allowedHere).catch(toFailure);
+      if (failure) await report.warn(`svc would not send this request: ${failure.message}; ${failure.facts.hint}`);
     },
     recordOutcome: async (outcome) => {
       const record = await start?.catch(() => undefined);

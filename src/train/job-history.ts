@@ -72,6 +72,9 @@ export function createJobHistory(path: string, context: JobHistoryRuntime) {
     /** The last record of the same job, for the same line of the same batch. */
     find: (job: TrainingJob): Promise<TrainingJobRecord | undefined> =>
       read((index) => index.recordsOf(job).findLast((record) => isOf(job, record))),
+    /** The failure with which `begin` would refuse a job; undefined for one that it would record. */
+    findDuplicate: (job: TrainingJob, allowed: AllowedDuplicates): Promise<Failure | undefined> =>
+      read((index) => duplicateFailure(index.recordsOf(job), allowed, context)),
     /**
      * Records a job durably before it is sent, and returns a function that records its outcome. Throws Failure `safety_check` if
      * the same job was applied before, may have been, or is in flight, unless that duplicate is allowed; a job that was rejected
@@ -84,8 +87,8 @@ export function createJobHistory(path: string, context: JobHistoryRuntime) {
       const entry = Buffer.from(context.randomBytes(8)).toString('hex');
       const now = (): string => new Date(context.now()).toISOString();
       await append((index) => {
-        const failure = allowed === true ? undefined : duplicateFailure(index.recordsOf(job), allowed, context);
-        if (failure) throw failure;
+        const failure = duplicateFailure(index.recordsOf(job), allowed, context);
+        if (failure) throw failure.with({}, `${failure.message}; nothing was sent`);
         const { model, ...facts } = job;
         const { pid, host, start, scope } = currentOwner(context);
         const seen = scope === undefined ? {} : { process_start: start ?? null, process_scope: scope };
@@ -218,7 +221,7 @@ function duplicateFailure(
 ): Failure | undefined {
   const earlier = records.findLast((record) => {
     const status = jobStatus(record, context);
-    return status !== 'not-applied' && status !== allowed;
+    return allowed !== true && status !== 'not-applied' && status !== allowed;
   });
   if (!earlier) return undefined;
   const { start, end } = earlier;
@@ -233,7 +236,7 @@ function duplicateFailure(
   };
   const status = jobStatus(earlier, context);
   const [what, step] = descriptions[status === 'not-applied' ? 'unknown' : status];
-  return new Failure('safety_check', `the same job ${what}; nothing was sent`, {
+  return new Failure('safety_check', `the same job ${what}`, {
     hint: `${step}; to send it again, run svc train with --allow-duplicate`,
     applied: 'no',
     ids: id === undefined ? {} : { job: id },

@@ -33,6 +33,25 @@ function home(answer: { readonly status?: number; readonly body?: string; readon
   return { cwd, history, run, jobs, recorded, env };
 }
 
+describe('a job that is shown after it was sent', () => {
+  it.each(['--dry-run', '--curl'])('%s says that svc would refuse it, and sends nothing', async (preview) => {
+    const { run, recorded, env } = home();
+    expect((await run([...train, preview])).stderr).not.toContain('the same job');
+    await run(train);
+    const { code, stderr } = await run([...train, preview]);
+    expect([code, stderr]).toEqual([
+      0,
+      expect.stringMatching(
+        /svc would not send this request: the same job was sent at \S+ and was applied; .*--allow-dup/,
+      ),
+    ]);
+    expect((await run([...train, preview, '--allow-duplicate'])).stderr).not.toContain('the same job');
+    const elsewhere = { env: { ...env, SVC_BASE_URL: 'https://other.test' } };
+    expect((await run([...train, preview], elsewhere)).stderr).not.toContain('the same job');
+    expect(recorded).toHaveLength(1);
+  });
+});
+
 describe('the same job in the lines of a batch', () => {
   const line = `{"model_id":"${model}","trajectory_groups":[${group}]}`;
   const batch = ['train', '--batch', 'in.jsonl', '--concurrency', '1', '--ordered'];

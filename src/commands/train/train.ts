@@ -51,8 +51,11 @@ export const runTrain = requestCommand(trainOperation, async (start, context) =>
     const input = await readTrainingInput(start, sources, context);
     const { draft, body, job } = await checkTraining(input, settings, context);
     const request = prepareRequest(settings, draft, body);
-    if (settings.previewFormat) return await showRequest(request, settings, context);
     const guard = createJobGuard(job, options.allowDuplicate === true, context);
+    if (settings.previewFormat) {
+      await guard.onPreview();
+      return await showRequest(request, settings, context);
+    }
     await sendAndShow(request, { ...start, hooks, guard }, context);
   } finally {
     await sources.close();
