@@ -25,6 +25,9 @@ export function likelyMistakes(args: readonly string[], given: BodyFlags): strin
     ...(model === '' || (model !== undefined && /\s/.test(model))
       ? [`--model ${JSON.stringify(model)} is sent as it is; is a variable unset, or its value missing?`]
       : []),
+    ...(/^[^:\s]+:(?!\d+$)[^:\s]+$/.test(givenText(given, 'user') ?? '')
+      ? ['--user is the end user in the body, and its value is sent; for credentials, run: svc auth login']
+      : []),
     ...files.flatMap(({ name, file }) =>
       file ? [`--${name} @${file} is sent as text; for the text of the file, write --${name} "$(cat ${file})"`] : [],
     ),

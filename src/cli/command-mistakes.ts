@@ -219,7 +219,12 @@ function unknownFlag(command: Command, tokens: readonly LineToken[]): Failure {
   const form = mistake?.form ?? tokens.find(({ value }) => value?.startsWith('-'))?.value ?? '';
   if ((mistake && isUnused(mistake)) || form === '--help')
     return usageFailure(`${form} takes no value`, `write ${form}`);
-  return usageFailure(`unknown flag "${form}" for svc ${name}`, unknownFlagHint(form, command));
+  // What is joined to a short flag may be a secret, as in `-uname:password`.
+  const shown = /^-\w(?=.*\W)/s.exec(form)?.[0] ?? form;
+  return usageFailure(
+    `unknown flag "${form.startsWith('--') ? form : shown}" for svc ${name}`,
+    unknownFlagHint(form, command),
+  );
 }
 
 /** The failure of a flag without the value that it needs, with its form. */
@@ -364,7 +369,8 @@ function correctedLineHint({ words, command, tokens, literal }: PreparedCommandL
   return `write: ${['svc', ...words, ...redacted, ...rest].map(shellWord).join(' ')}`;
 }
 
-function typedWords({ start = '' }: LineToken, value: string | undefined): string[] {
+/** A token as it was typed, with this value. */
+export function typedWords({ start = '' }: LineToken, value: string | undefined): string[] {
   if (value === undefined) return [start];
   return start.endsWith('=') ? [start + value] : start === '' ? [value] : [start, value];
 }

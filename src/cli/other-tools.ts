@@ -5,7 +5,8 @@ interface Synonyms {
 const VERIFY = 'svc always verifies certificates; to trust another CA, write --cacert <file>';
 const MODELS = 'svc does not list models; name one with svc chat -m <model>';
 const SECRET = 'svc takes no secret as an argument; run: svc auth login --token-stdin, or set SVC_TOKEN';
-const USER = 'svc takes no secret as an argument; run: svc auth login --password-stdin --username <name>';
+const USER =
+  'svc takes no secret as an argument; run: svc auth login --password-stdin --username <name>, or set SVC_USERNAME and SVC_PASSWORD';
 const POST = 'leave it out: each operation of svc is a POST';
 const CALLS = 'svc records the start of a call, and the end of a command: svc call run -- <command>';
 const READ_CALLS =
@@ -38,7 +39,7 @@ export const otherTools: { readonly [tool: string]: Synonyms } = {
     '-d': '--file', '--data': '--file', '--data-binary': '--file', '--data-raw': '--file', '--data-urlencode': '--set',
     '-F': '--attach', '--form': '--attach', '-T': '--file', '--upload-file': '--file',
     '-k': VERIFY, '--insecure': VERIFY, '-X': POST, '--request': POST, '-L': REDIRECT, '--location': REDIRECT,
-    '--url': '--base-url', '-u': USER, '--oauth2-bearer': SECRET, '--max-time': '--timeout',
+    '--url': '--base-url', '-u': USER, 'chat -u': SECRET, 'train -u': SECRET, '--oauth2-bearer': SECRET, '--max-time': '--timeout',
     '--connect-timeout': '--timeout', '--retry': '--retries', '--retry-max-time': '--max-outage', '--silent': '--quiet',
     '-i': '--verbose', '--include': '--verbose', '--fail': 'svc exits with a code for each kind of failure; run: svc help exit-codes',
     '-x': PROXY, '--proxy': PROXY, '--noproxy': 'set NO_PROXY',

@@ -12,9 +12,8 @@ const TYPOGRAPHIC_DASHES = /^[\u2010-\u2015\u2212]+(?=[a-z])/i;
 // As HTTPie takes them.
 const HEADER = /^(?:authorization|content-type|accept|cookie|user-agent|api-key|x-[\w-]+):\S/i;
 
-// A list of fields, one of a response, or an object.
-const JSON_OR_FIELDS =
-  /^(?:[a-zA-Z_][\w.]*(?:,[a-zA-Z_][\w.]*)+|id|object|created|model|choices|usage|text|content|\{.*\})$/s;
+// A list of fields, or one of a response.
+const FIELDS = /^(?:[a-zA-Z_][\w.]*(?:,[a-zA-Z_][\w.]*)+|id|object|created|model|choices|usage|text|content)$/;
 
 /** Throws usage for a word that probably is no prompt, such as a flag with a typographic dash or `@file`. After `--` each is one. */
 export function rejectUnintendedWord({ command, tokens, words }: PreparedCommandLine, cwd: string): void {
@@ -51,14 +50,10 @@ export function rejectUnintendedWord({ command, tokens, words }: PreparedCommand
     const flag = /\.(?:json|ya?ml)$/i.test(named) ? '-f' : '--attach';
     throw fail(named, 'names a file', `write ${flag} ${shellWord(named.replace(/^@/, ''))}`);
   }
-  if (/^\{.*"messages".*\}$/s.test(first))
-    throw fail(first, 'is a body', 'write it to a file and add -f <file>, or pipe it into svc');
   const filtered = valueAfter(tokens, /^--(?:json|quiet)$/, /^\.[\w[]\S*$/);
   if (filtered) throw fail(filtered, 'follows a flag that takes no value', `write --jq ${shellWord(filtered)}`);
-  const value = valueAfter(tokens, /^--json$/, JSON_OR_FIELDS);
+  const value = valueAfter(tokens, /^--json$/, FIELDS);
   if (value === undefined) return;
-  if (value.startsWith('{'))
-    throw fail(value, 'follows --json, which takes no value', 'for a body, write -f <file>, or pipe it into svc');
   const filter = value.split(',').map((field) => `.${field}`);
   throw fail(
     value,
