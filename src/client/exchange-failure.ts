@@ -8,15 +8,15 @@ import {
   isInvalidResponseError,
   isPermanentError,
   networkErrorHint,
-  PROXY_HINT,
-  proxyErrorStatus,
+  proxyErrorOf,
 } from '../http/network-errors.ts';
+import { proxyHint } from '../http/proxy.ts';
 import { UnusableBodyError } from '../http/size-limits.ts';
 import { TimeLimitError } from '../http/time-limits.ts';
 import { type FactSource, readFacts } from '../operations/received-facts.ts';
 import { mapTexts } from '../output/failure-text.ts';
 import { createRedactor, splitSecrets } from '../output/redaction.ts';
-import { type PreparedRequest, type RequestContext, requestSecrets } from './request.ts';
+import { isStreamRequested, type PreparedRequest, type RequestContext, requestSecrets } from './request.ts';
 
 /** The failure of a request, without its secrets, so that no writer can forget that, and with the advice on sending it again. */
 export function requestFailure(code: FailureCode, message: string, given: FailureFacts, request: FailedRequest) {
@@ -91,7 +91,8 @@ export function failureFromError(error: unknown, context: RequestContext): Failu
     const missing = isInvalidResponseError(error) ? 'no valid response' : 'no response';
     const message = `the request was sent to ${service}${mayBeApplied(' and', context)}, but ${missing} came: ${reason}`;
     const summary = `${missing} came from ${service} (${reason})`;
-    return requestFailure('unknown', message, { ...facts, isPermanent, isTimedOut, summary }, context);
+    const hint = timeLimitHint(error, context);
+    return requestFailure('unknown', message, { ...facts, isPermanent, isTimedOut, summary, hint }, context);
   }
   const isConnected = phase === 'part';
   const what = isConnected
@@ -100,8 +101,7 @@ export function failureFromError(error: unknown, context: RequestContext): Failu
   const message = `${what}: ${reason}`;
   const summary = isConnected ? message : `${what} (${reason})`;
   const hint = connectionHint(error, context);
-  const status = proxyErrorStatus(error);
-  const more = { isPermanent, isTimedOut, summary, reason, hint, status };
+  const more = { isPermanent, isTimedOut, summary, reason, hint, status: proxyErrorOf(error)?.status };
   return requestFailure('unreachable', message, { ...facts, ...more }, context);
 }
 
@@ -117,7 +117,8 @@ export function failureFromBodyError(error: unknown, context: RequestContext, cu
   if (error instanceof InterruptedError) {
     return requestFailure(error.code, `${error.message}; the response had started`, responseFacts(context), context);
   }
-  return invalidResponseFailure(`${cutMessage}: ${exchangeErrorReason(error)}`, context, true);
+  const facts = { ...responseFacts(context), isTruncated: true, hint: timeLimitHint(error, context) };
+  return requestFailure('invalid_response', `${cutMessage}: ${exchangeErrorReason(error)}`, facts, context);
 }
 
 /** The failure of a response that breaks the interface: the request was applied all the same. */
@@ -186,22 +187,31 @@ function isTotalTimeLimit(error: unknown): boolean {
   return error instanceof TimeLimitError && error.limit === 'total';
 }
 
-function connectionHint(error: unknown, { destination }: RequestContext): string | undefined {
-  if (destination.isLocal) return undefined;
-  if (isTotalTimeLimit(error) && !destination.proxy) return 'to wait longer, raise --timeout';
-  if (error instanceof TimeLimitError && destination.proxy) return PROXY_HINT;
-  const selection = destination.isInProfile
-    ? `--profile ${destination.profile}`
-    : `--base-url ${destination.url.origin}`;
+function connectionHint(error: unknown, context: RequestContext): string | undefined {
+  const { isLocal, isInProfile, profile, url, tls, source, proxySource } = context.destination;
+  if (isLocal) return undefined;
+  const proxyError = proxyErrorOf(error);
+  if (proxySource && (proxyError || error instanceof TimeLimitError)) return proxyHint(proxySource, proxyError?.status);
   return (
-    networkErrorHint(error, destination.tls?.caCertificates !== undefined) ??
-    `check ${destination.source}, or run: svc doctor ${selection}`
+    timeLimitHint(error, context) ??
+    networkErrorHint(error, tls?.caCertificates !== undefined) ??
+    `check ${source}, or run: svc doctor ${isInProfile ? `--profile ${profile}` : `--base-url ${url.origin}`}`
   );
 }
 
 /** The base URL in advice to check it, with what sets it unless the command line does. */
 export function baseUrlName({ source }: Pick<Destination, 'source'>): string {
   return source.startsWith('--') || source === '' ? 'the base URL' : `the base URL (${source})`;
+}
+
+// No flag raises the other limits: the service was silent for minutes.
+function timeLimitHint(error: unknown, { operation, draft }: RequestContext): string | undefined {
+  if (!(error instanceof TimeLimitError) || error.limit === 'connect') return undefined;
+  const { limit, limitMs } = error;
+  const longer = limitMs % 500 === 0 ? `${limitMs / 500}s` : `${limitMs * 2}ms`;
+  if (limit === 'total') return `to wait longer, write --timeout ${longer}, or --timeout 0 for no limit`;
+  const canStream = operation.result.as === 'chat' && !isStreamRequested(draft);
+  return canStream ? 'add --stream, with which data comes before the response is complete' : undefined;
 }
 
 export function serviceName({ url, isLocal }: Pick<Destination, 'url' | 'isLocal'>): string {

@@ -2,10 +2,9 @@ import { placeInDraft } from '../body/draft.ts';
 import type { AppliedState, Failure, FailureCode, Issue } from '../errors.ts';
 import { collectBodyStart } from '../http/body-chunks.ts';
 import { getHeader, type HttpResponse } from '../http/message.ts';
-import { PROXY_HINT } from '../http/network-errors.ts';
-import { proxyLoginReason } from '../http/proxy.ts';
+import { proxyHint, proxyLoginReason } from '../http/proxy.ts';
 import { retryAfterMs } from '../http/retry-after.ts';
-import { firstStringMember, formatJsonPath, type JsonPath, nodeAtPath, rootOf } from '../json/json-node.ts';
+import { firstStringMember, formatJsonPath, getMember, type JsonPath, nodeAtPath, rootOf } from '../json/json-node.ts';
 import { flagTarget } from '../operations/operation.ts';
 import { redactUserInfo } from '../output/redaction.ts';
 import { shellWord } from '../output/shell-quote.ts';
@@ -47,7 +46,7 @@ export async function failureFromStatus(response: HttpResponse, context: Request
     ? redirectHint(location, context)
     : isTlsPort
       ? `use https://${url.host} as the base URL (--base-url)`
-      : statusHint({ code, applied, status, serviceCode: serviceError.serviceCode, isPage, waitMs, now }, context);
+      : statusHint({ code, applied, status, serviceError, isPage, waitMs, now }, context);
   return requestFailure(
     code,
     `${summary}${detail ? `: ${detail}` : ''}${suffix}`,
@@ -111,7 +110,7 @@ export function failureFromErrorBody(
       hint:
         code === 'rate_limited' && applied !== 'no'
           ? undefined
-          : statusHint({ code, applied, status: status ?? httpStatus }, context),
+          : statusHint({ code, applied, status: status ?? httpStatus, serviceError }, context),
     },
     context,
   );
@@ -161,7 +160,7 @@ interface StatusFacts {
   readonly code: FailureCode;
   readonly applied: AppliedState;
   readonly status: number;
-  readonly serviceCode?: string | undefined;
+  readonly serviceError: ServiceError;
   /** The body is HTML, as that of a web server. */
   readonly isPage?: boolean;
   readonly waitMs?: number | undefined;
@@ -169,18 +168,20 @@ interface StatusFacts {
 }
 
 function statusHint(facts: StatusFacts, context: RequestContext): string | undefined {
-  const { code, applied, status, serviceCode, isPage = false, waitMs = 0, now = 0 } = facts;
+  const { code, applied, status, serviceError, isPage = false, waitMs = 0, now = 0 } = facts;
   const { operation, authorization, destination } = context;
-  const { profile, url } = destination;
+  const { profile, url, login, proxySource = 'HTTPS_PROXY' } = destination;
   const { fields } = flagTarget(operation);
-  if (code === 'unreachable') return PROXY_HINT;
-  if (serviceCode === COMPLETE_MODE_CODE && status === 400 && operation.continuesTrace)
+  if (code === 'unreachable' || status === 407) return proxyHint(proxySource, status);
+  if (serviceError.serviceCode === COMPLETE_MODE_CODE && status === 400 && operation.continuesTrace)
     return completeModeHint(context);
   if (operation.replaces && code === 'refused' && applied === 'unknown')
     return 'the old record may be deleted: correct the body and run it again with the same ids';
   if (operation.replaces && (status === 400 || status === 422))
     return 'the old record is unchanged: correct the body and run it again';
-  if (status === 403) {
+  const remedy = status === 401 || waitMs > 0 ? undefined : remedyOf(serviceError, status, context);
+  if (remedy) return remedy;
+  if (status === 403 && authorization) {
     const projectFlag = Object.hasOwn(fields, 'project_id') ? ' or --project-id' : '';
     const cause = '; the cause can also be a ref of another project or an invalid name in the body';
     const refs = operation.host === 'trace' ? cause : '';
@@ -188,26 +189,58 @@ function statusHint(facts: StatusFacts, context: RequestContext): string | undef
   }
   if (code === 'credentials') {
     const correction =
-      authorization?.correction ??
-      `to store ${authorization ? 'other ' : ''}credentials, run: svc auth login --profile ${profile}`;
+      authorization?.correction ?? `to store ${authorization ? 'other ' : ''}credentials, run: ${login}`;
     return `${authorization?.quotes ?? ''}${correction}; to see which credentials are used: svc auth status --profile ${profile}`;
   }
-  if (status === 402 || serviceCode === 'insufficient_quota') return 'check the quota and the billing of the account';
   if (code === 'rate_limited')
     return waitMs > 0 ? formatWait(waitMs, now, ': run the command again after') : 'run the command again later';
   if (status === 409) {
     const suspect = Object.hasOwn(fields, 'id') ? 'the ids and digests in the body' : 'the body';
     return `check ${suspect}: the service rejects the same body again`;
   }
-  if (status === 413) return 'send a smaller body';
   if ([404, 405, 410, 415, 501].includes(status) || (isPage && status < 500)) {
-    const models = url.href.endsWith('/chat/completions') ? `; ${url.href.slice(0, -16)}models lists them` : '';
-    const named = [['project_id', 'the project'] as const, ['model', `the model (-m${models})`] as const];
+    const named = [
+      ['project_id', 'the project'] as const,
+      ['model', `the model (-m; ${modelList(url)} lists them)`] as const,
+    ];
     const suspects = named.flatMap(([name, text]) => (status === 404 && Object.hasOwn(fields, name) ? [text] : []));
     const rerun = operation.replaces && applied !== 'unknown' ? '; then run it again with the same ids' : '';
     return `check ${[baseUrlName(destination), ...suspects].join(' and ')}: the request went to ${url.href}${rerun}`;
   }
   return (code === 'failed' || code === 'unknown') && waitMs > 0 ? formatWait(waitMs, now, ', until') : undefined;
+}
+
+// What the service says about the cause, in the words of docs/internals/servers.md: a retry of the same request fails again.
+function remedyOf(
+  { serviceCode, message, issues, isQuotaError, root }: ServiceError,
+  status: number,
+  { operation, destination: { url }, body }: RequestContext,
+): string | undefined {
+  const type = firstStringMember(getMember(root, 'error'), 'type');
+  const said = [serviceCode, type, message, ...issues.map((issue) => issue.message)].join('\n');
+  if (status >= 500) return undefined;
+  if (operation.result.as === 'chat') {
+    if ((status === 429 ? /request too large for/i : TOO_LONG).test(said))
+      return 'shorten the prompt or the conversation, or lower --max-tokens';
+    if (REFUSED_CONTENT.test(said)) return 'change the prompt or its attachments: the service refuses their content';
+    if (UNKNOWN_MODEL.test(said)) return `name a model of the service with -m <model>; ${modelList(url)} lists them`;
+  }
+  if (status === 402 || isQuotaError || UNPAID.test(said))
+    return 'check the quota and the billing of the account: until they change, a retry fails, too';
+  if (status === 413) return `send a smaller body${body.length ? `: this one has ${body.length} bytes` : ''}`;
+  const header = issues.find(({ path: [first] }) => first === 'header')?.path[1];
+  return header === undefined ? undefined : `add the header: -H '${header}: <value>'`;
+}
+
+const TOO_LONG =
+  /context[ _-]?(?:length|size|window)|\b(?:prompt|input|messages?)\b[^.]*\b(?:is|are) too long|\bexceed\w* [^.]*\btokens\b|request too large for|too many tokens|\btokens\b[^.]*must be <=/i;
+const REFUSED_CONTENT = /content[ _-](?:filter|policy|management)|safety system|\bmoderation\b|was flagged/i;
+const UNKNOWN_MODEL =
+  /\b(?:invalid|unknown)[ _]model\b|model_not_|\bmodel\b[^.\n]*\b(?:not exist|not found|not (?:available|supported|loaded)|required|missing)\b|must (?:provide|specify) a model/i;
+const UNPAID = /\bbilling\b|\bcredit balance\b|\binsufficient (?:balance|credits?|funds)\b/i;
+
+function modelList({ href }: URL): string {
+  return href.replace(/chat\/completions$/, 'models');
 }
 
 const COMPLETE_MODE_CODE = 'CALLS_COMPLETE_MODE_REQUIRED';

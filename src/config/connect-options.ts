@@ -27,9 +27,10 @@ export async function readConnectOptions(
   // The value is not repeated: it may hold a password.
   if (named && !proxy)
     throw usageFailure(`${named.source} is not the URL of an http or https proxy`, 'use a URL like http://proxy:3128');
+  const route = { proxy, proxySource: named?.source };
   if (url.protocol !== 'https:' && proxy?.protocol !== 'https:') {
     await readTls(files, caCertificateFiles(files.cacert, {}, {}), context);
-    return { proxy, tls: {} };
+    return { ...route, tls: {} };
   }
   const { NODE_TLS_REJECT_UNAUTHORIZED: rejectUnauthorized } = env;
   if (rejectUnauthorized === '0')
@@ -38,7 +39,7 @@ export async function readConnectOptions(
       'NODE_TLS_REJECT_UNAUTHORIZED=0 is set, so anyone on the network path could impersonate the service',
       { hint: 'unset it, and pass the CA certificate of your server with --cacert', applied: 'no' },
     );
-  return { proxy, tls: await readTls(files, caCertificateFiles(files.cacert, profile, env), context) };
+  return { ...route, tls: await readTls(files, caCertificateFiles(files.cacert, profile, env), context) };
 }
 
 // Most requests need no certificate of their own, nor the module that parses them.

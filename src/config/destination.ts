@@ -5,7 +5,7 @@ import type { Operation } from '../operations/operation.ts';
 import { findBaseUrl, joinUrl, operationPathIn, overrideWarning, parseBaseUrl } from './base-url.ts';
 import { otherToolVariables } from './environment.ts';
 import { LOCAL_PROFILE_NAME } from './profile-store.ts';
-import type { SelectedProfile } from './select-profile.ts';
+import { loginCommand, type SelectedProfile } from './select-profile.ts';
 
 /** Where the requests of an operation go, and how to connect. For the local service and for a dry run, no file of TLS is read. */
 export interface Destination extends ConnectOptions {
@@ -15,6 +15,8 @@ export interface Destination extends ConnectOptions {
   readonly isInProfile: boolean;
   /** What sets the base URL, as people find it: `SVC_BASE_URL`; empty for the local service. */
   readonly source: string;
+  /** The command that stores credentials for it. */
+  readonly login: string;
 }
 
 // The local service has no URL; svc never connects to this one.
@@ -50,7 +52,9 @@ export async function resolveDestination(
     (base = '') => URL.canParse(base) && new URL(base).origin === baseUrl.origin,
   );
   const baseUrlSource = found.source.replace(/ the profile$/, ` the profile "${profile}"`);
-  return { url: new URL(joinUrl(baseUrl, path)), isLocal, profile, isInProfile, source: baseUrlSource };
+  const url = new URL(joinUrl(baseUrl, path));
+  const login = loginCommand(selected, url.href.slice(0, -path.length));
+  return { url, isLocal, profile, isInProfile, source: baseUrlSource, login };
 }
 
 /** The destination as files record it: its URL, or `local`; empty for none. */

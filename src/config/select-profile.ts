@@ -1,6 +1,7 @@
 import { invalidValueFailure, usageFailure } from '../errors.ts';
 import { type OptionValues, optionKey } from '../flag.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
+import { shellWord } from '../output/shell-quote.ts';
 import type { Runtime } from '../runtime.ts';
 import { findBaseUrl, resolveBaseUrl, type ServiceHost, serviceHosts } from './base-url.ts';
 import type { ConfigContext, Profile } from './profile-store.ts';
@@ -51,6 +52,13 @@ export async function selectProfile(
     );
   }
   return { name, source, isLocal: false, profile: getProfile(stored, name) };
+}
+
+/** The command that stores credentials for a base URL: in a new profile if this one has another base URL, which the login would change. */
+export function loginCommand({ name, profile }: Pick<SelectedProfile, 'name' | 'profile'>, baseUrl: string): string {
+  const known = profileOrigins(profile);
+  if (known.includes(new URL(baseUrl).origin)) return `svc auth login --profile ${name}`;
+  return `svc auth login --profile ${known.length === 0 ? name : 'NEW_NAME'} --base-url ${shellWord(baseUrl)}`;
 }
 
 export function authScheme(host: ServiceHost, { trace_auth }: Profile): 'basic' | 'bearer' {

@@ -28,8 +28,6 @@ export function isClosedUnheard(error: unknown): boolean {
   return /^(UND_ERR_SOCKET|ECONNRESET|EPIPE)$/.test(networkErrorCode(inner)) || parsedText.startsWith(TLS_ALERT);
 }
 
-export const PROXY_HINT = 'check HTTPS_PROXY, HTTP_PROXY and NO_PROXY, or run: svc doctor';
-
 /** The next step after a failed connection; `hasCa` if more CA certificates were given. Undefined for no particular one. */
 export function networkErrorHint(error: unknown, hasCa: boolean): string | undefined {
   const reason = describeNetworkError(error);
@@ -43,7 +41,6 @@ export function networkErrorHint(error: unknown, hasCa: boolean): string | undef
   if (/client certificate/.test(reason))
     return 'give a certificate that the server accepts: --cert <file> --key <file>';
   if (/unknown CA|self-signed/.test(reason)) return 'to trust the CA of the server: --cacert <file>';
-  if (innermostError(error) instanceof ProxyError) return PROXY_HINT;
   if (/is it http/.test(reason)) return 'check the scheme of the base URL: https:// or http://';
   return undefined;
 }
@@ -56,10 +53,10 @@ export function isPermanentError(error: unknown): boolean {
   return PERMANENT_ERROR_CODES.test(networkErrorCode(inner));
 }
 
-/** The status with which a proxy refused to connect; undefined for any other error. */
-export function proxyErrorStatus(error: unknown): number | undefined {
+/** The error of a proxy; undefined for any other error. */
+export function proxyErrorOf(error: unknown): ProxyError | undefined {
   const inner = innermostError(error);
-  return inner instanceof ProxyError ? inner.status : undefined;
+  return inner instanceof ProxyError ? inner : undefined;
 }
 
 const UNKNOWN_CA = 'the server certificate is signed by an unknown CA';

@@ -10,6 +10,8 @@ import type { TlsSettings } from './tls.ts';
 export interface ConnectOptions {
   /** Its URL is http or https. */
   readonly proxy?: URL | undefined;
+  /** The variable that names the proxy. */
+  readonly proxySource?: string | undefined;
   readonly tls?: TlsSettings;
   /** Credentials may leave the machine over plain http (`--allow-http`). */
   readonly isPlainHttpAllowed?: boolean | undefined;

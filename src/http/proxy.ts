@@ -61,10 +61,16 @@ export class ProxyError extends Error {
 
 /** Why a proxy responded with 407. */
 export function proxyLoginReason(proxy: URL): string {
-  const next = proxyAuthorization(proxy)
-    ? 'it rejected those in its URL'
-    : 'write its URL as http://user:password@host';
-  return `requires a user and password (407); ${next}`;
+  return proxyAuthorization(proxy)
+    ? 'rejected the user and password in its URL (407)'
+    : 'requires a user and password (407)';
+}
+
+/** The next step after a proxy failed, or responded with `status`; `source` is the variable that names it. */
+export function proxyHint(source: string, status?: number): string {
+  return status === 407
+    ? `write the user and password into ${source}: http://<user>:<password>@<host>:<port>`
+    : `correct or unset ${source}, or add the host to NO_PROXY; to see the proxy, run: svc doctor`;
 }
 
 // Hosts (with their subdomains), IP addresses (IPv6 also in brackets), CIDR ranges or `*`; a port is optional.

@@ -14,7 +14,7 @@ it('the wait for a response shows its duration after 5 s', async () => {
     profile: 'default',
     isInProfile: false,
     source: '--base-url',
-    route: undefined,
+    login: '',
   };
   const send = async (): Promise<never> => {
     throw new Error('not sent');

@@ -48,6 +48,43 @@ const finish = (reason = 'stop', index = 0): string =>
   chunk(`{"index":${index},"delta":{},"finish_reason":"${reason}"}`);
 const stream = (...pieces: (string | Uint8Array | Error)[]): Answer => ({ headers: events, pieces });
 
+describe('the next step after an error of a server', () => {
+  const shorter = 'shorten the prompt or the conversation, or lower --max-tokens';
+  const account = 'check the quota and the billing of the account';
+  const content = 'change the prompt or its attachments';
+  const model = 'name a model of the service with -m <model>; ';
+  it.each([
+    [400, { error: { code: 'context_length_exceeded', message: 'too long', param: 'messages' } }, shorter],
+    [400, { object: 'error', message: "This model's maximum context length is 4096 tokens.", code: 400 }, shorter],
+    [400, { type: 'error', error: { message: 'prompt is too long: 210000 tokens > 200000 maximum' } }, shorter],
+    [400, { error: { code: 400, type: 'exceed_context_size_error', message: 'the request exceeds it' } }, shorter],
+    [400, { error: { message: 'The input token count (9) exceeds the maximum number of tokens allowed' } }, shorter],
+    [400, { message: 'Prompt contains 9 tokens, too large for model with 4 maximum context length' }, shorter],
+    [422, { error: '`inputs` tokens + `max_new_tokens` must be <= 2048. Given: 4000' }, shorter],
+    [413, { error: { message: 'Request too large for model `m`', code: 'rate_limit_exceeded' } }, shorter],
+    [429, { error: { message: 'Request too large for m on tokens per min (TPM): Limit 3, Requested 4.' } }, shorter],
+    [429, { error: { message: 'You exceeded the tokens per minute limit' } }, 'run the command again later'],
+    [413, { message: 'too large' }, 'send a smaller body: this one has 56 bytes'],
+    [429, { error: { message: 'limit', code: 'insufficient_quota' } }, account],
+    [402, { error: { message: 'Insufficient Balance' } }, account],
+    [400, { error: { message: 'Your credit balance is too low to access the API.' } }, account],
+    [404, { error: { message: 'x', code: 'model_not_found', param: 'model' } }, model],
+    [404, { error: "model 'm' not found, try pulling it first" }, model],
+    [400, { error: { message: 'you must provide a model parameter' } }, model],
+    [400, { error: { message: 'The response was filtered', code: 'content_filter', param: 'prompt' } }, content],
+    [403, { error: { message: 'Your input was flagged' } }, content],
+    [
+      422,
+      { detail: [{ loc: ['header', 'x-version'], msg: 'Field required' }] },
+      "add the header: -H 'x-version: <value>'",
+    ],
+    [503, { error: { message: 'maximum context length' } }, 'if you run it again, you may be charged twice'],
+  ])('%i %j', async (status, body, hint) => {
+    const { stderr } = await ask({ status, pieces: [JSON.stringify(body)] }, '-m', 'm', '--retries', '0');
+    expect(stderr.split('\n').at(-2)).toContain(hint);
+  });
+});
+
 describe('a response', () => {
   it.each([
     ['{"paths":null}', 'no "paths"'],

@@ -18,7 +18,7 @@ async function through(proxy: string, base = 'https://svc.test', flags: readonly
 
 describe('a proxy that fails is named as the cause, and nothing is sent', () => {
   it.each<[string, number, string]>([
-    ['407 Proxy Authentication Required', 1, 'requires a user and password (407); it rejected those in its URL'],
+    ['407 Proxy Authentication Required', 1, 'rejected the user and password in its URL (407)'],
     ['403 Forbidden', 1, 'refused to connect to the service (403 Forbidden)'],
     ['502 Bad Gateway', 2, 'refused to connect to the service (502 Bad Gateway)'],
     ['503', 2, 'refused to connect to the service (503)'],
@@ -49,7 +49,9 @@ describe('a proxy that fails is named as the cause, and nothing is sent', () => 
     const { code, stderr } = await through(`http://127.0.0.1:${port}`);
     expect({ code, stderr }).toEqual({
       code: 7,
-      stderr: expect.stringContaining('(407); write its URL as http://user:password@host\n'),
+      stderr: expect.stringContaining(
+        '(407)\n  write the user and password into HTTPS_PROXY: http://<user>:<password>@<host>:<port>\n',
+      ),
     });
   });
 
@@ -59,7 +61,8 @@ describe('a proxy that fails is named as the cause, and nothing is sent', () => 
     ['https://svc.test', 'http://proxy.invalid:1', 'the proxy proxy.invalid:1 failed: host not found'],
   ])('%s through %s', async (base, proxy, why) => {
     const { code, stderr } = await through(proxy, base);
-    const hint = 'check HTTPS_PROXY, HTTP_PROXY and NO_PROXY, or run: svc doctor';
+    const variable = base.startsWith('https') ? 'HTTPS_PROXY' : 'HTTP_PROXY';
+    const hint = `correct or unset ${variable}, or add the host to NO_PROXY; to see the proxy, run: svc doctor`;
     expect({ code, stderr }).toEqual({ code: 7, stderr: expect.stringContaining(`${why}\n  ${hint}\n`) });
   });
 

@@ -3,11 +3,10 @@ import { inspect } from 'node:util';
 import { Failure, usageFailure } from '../../errors.ts';
 import { isLoopbackUrl } from '../../http/proxy.ts';
 import { REDACTED } from '../../output/redaction.ts';
-import { shellWord } from '../../output/shell-quote.ts';
 import type { Runtime } from '../../runtime.ts';
 import { otherToolVariables } from '../environment.ts';
 import type { Profile } from '../profile-store.ts';
-import { profileOrigins, type SelectedProfile } from '../select-profile.ts';
+import { loginCommand, type SelectedProfile } from '../select-profile.ts';
 import { readCommandSecret, readKeychainSecret, type SecretContext } from './secret-programs.ts';
 
 /** A value that cannot be printed by accident: as text, as JSON and when inspected it is `[redacted]`. */
@@ -168,11 +167,7 @@ export function requireCredentialSource(
   if (isOpenOrigin(url, selected.profile)) return undefined;
   const { name, profile } = selected;
   const [secrets, secret] = scheme === 'basic' ? ['user name and password', 'password'] : ['token', 'token'];
-  const known = profileOrigins(profile);
-  const isKnown = known.includes(origin);
-  // With another base URL, a login would change the one of the profile, to which its credentials belong.
-  const loginName = isKnown || known.length === 0 ? name : 'NEW_NAME';
-  const login = `svc auth login --profile ${loginName}${isKnown ? '' : ` --base-url ${shellWord(baseUrl)}`}`;
+  const login = loginCommand(selected, baseUrl);
   if (!source) {
     const hint = profile.credential_command
       ? `credential_command needs a user name: svc profile set ${name} --username NAME`
