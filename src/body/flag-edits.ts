@@ -115,7 +115,8 @@ function parseSetFlag(target: FlagTarget, word: string): EditResult {
   const [number] = likelyNumbers(right);
   const field = target.fields[inner.length === 1 ? String(inner[0]) : ''];
   const canBeText = !field || field.type === 'string' || field.type === 'json';
-  const isWord = /^\w+(?: |$)/.test(right) && !/; /.test(source.message);
+  // The message says how to write a word of another language.
+  const isWord = /^\w+(?: |$)/.test(right) && !/^(?:None|True|False|NaN|Infinity)$/.test(right);
   const text =
     isWord && (canBeText ? `for text, write --set ${shellWord(`${left}=${right}`)}` : `write ${describeShape(field)}`);
   const hint = number ? `; write --set ${shellWord(`${left}:=${number}`)}` : text ? `; ${text}` : '';

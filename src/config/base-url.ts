@@ -24,17 +24,17 @@ export function findBaseUrl(
   flag: string | undefined,
   env: Runtime['env'],
   profile: Profile,
-): { readonly source: string; readonly text: string } | undefined {
-  const candidates: readonly (readonly [source: string, value: string | undefined])[] = [
+): { readonly source: string; readonly text: string; readonly isStored?: boolean | undefined } | undefined {
+  const candidates: readonly (readonly [source: string, value: string | undefined, isStored?: boolean])[] = [
     ['--base-url', flag],
     ...([`${host}_base_url`, 'base_url'] as const).map(
       (name) => [findSetting(name).variable ?? '', environmentSetting(name, env)] as const,
     ),
-    [`${host}_base_url of the profile`, profile[`${host}_base_url`]],
-    ['base_url of the profile', profile.base_url],
+    [`${host}_base_url of the profile`, profile[`${host}_base_url`], true],
+    ['base_url of the profile', profile.base_url, true],
   ];
-  const [source, text] = candidates.find(([, candidate]) => candidate) ?? [];
-  return source && text ? { source, text } : undefined;
+  const [source, text, isStored] = candidates.find(([, candidate]) => candidate) ?? [];
+  return source && text ? { source, text, isStored } : undefined;
 }
 
 /** Names a variable whose base URL is used in place of that of a profile; undefined if there is none. */

@@ -41,7 +41,9 @@ export async function resolveDestination(
   // The command line does not name the local service.
   const ignored = isLocal && !source.startsWith('--') && findBaseUrl(host, undefined, env, {});
   if (ignored) await report.note(`${ignored.source} is ignored, because ${localProfile} uses the local service`);
-  const found = isLocal ? { text: LOCAL_ORIGIN, source: '' } : findBaseUrl(host, baseUrlFlag, env, stored);
+  const found = isLocal
+    ? { text: LOCAL_ORIGIN, source: '', isStored: false }
+    : findBaseUrl(host, baseUrlFlag, env, stored);
   const baseUrl = found && parseBaseUrl(found.text, found.source);
   if (!baseUrl) return undefined;
   const override = source === '--profile' && !baseUrlFlag ? overrideWarning(selected, env) : undefined;
@@ -51,7 +53,7 @@ export async function resolveDestination(
   const isInProfile = [stored.base_url, stored.trace_base_url, stored.chat_base_url, stored.train_base_url].some(
     (base = '') => URL.canParse(base) && new URL(base).origin === baseUrl.origin,
   );
-  const baseUrlSource = found.source.replace(/ the profile$/, ` the profile "${profile}"`);
+  const baseUrlSource = found.isStored ? `${found.source} "${profile}"` : found.source;
   const url = new URL(joinUrl(baseUrl, path));
   const login = loginCommand(selected, url.href.slice(0, -path.length));
   return { url, isLocal, profile, isInProfile, source: baseUrlSource, login };

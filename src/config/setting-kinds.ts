@@ -109,6 +109,9 @@ const MS_PER_UNIT: { readonly [unit: string]: number } = { d: 86_400_000, h: 3_6
 
 const DURATION = /^(?:\d*\.?\d+d)?(?:\d*\.?\d+h)?(?:\d*\.?\d+m)?(?:\d*\.?\d+s)?(?:\d*\.?\d+ms)?$/;
 
+const UNIT_WORD =
+  /^(?:(ms|msecs?|millis(?:econds?)?)|(d)(?:ays?)?|(h)(?:rs?|ours?)?|(m)(?:ins?|inutes?)?|(s)(?:ecs?|econds?)?)$/i;
+
 // Longer timers of Node fire at once.
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
@@ -117,11 +120,18 @@ export function parseDurationMs(sourceName: string, text: string): number {
   const milliseconds = readDurationMs(text);
   if (milliseconds > 0 && milliseconds <= MAX_TIMER_MS) return milliseconds;
   // `5 min` and `0,5s`.
-  const units = text.replace(/\s/g, '').replace(/(ms|[dhms])[a-z]*/gi, (_, unit: string) => unit.toLowerCase());
-  const meant = likelyNumbers(text)[0] ?? units.replace(/,(?=\d)/, '.');
+  const meant = text
+    .replace(/[\s_]/g, '')
+    .replace(/[a-z]+/gi, unitOf)
+    .replace(/,(?=\d\d?(?!\d))/, '.');
   const isMeant = milliseconds !== 0 && readDurationMs(meant) > 0 && readDurationMs(meant) <= MAX_TIMER_MS;
   const hint = isMeant ? `write it as ${meant}` : 'write a time like 500ms, 90s, 2m30s, 1h or 1d, at most 596h';
   throw usageFailure(`${sourceName} cannot be ${JSON.stringify(text)}`, hint);
+}
+
+function unitOf(word: string): string {
+  const [, ms, ...units] = UNIT_WORD.exec(word) ?? [];
+  return ms ? 'ms' : (units.find((unit) => unit !== undefined) ?? word).toLowerCase();
 }
 
 export function parseDurationOrZeroMs(sourceName: string, text: string): number {

@@ -81,15 +81,19 @@ describe('a number as people write it', () => {
     [['chat', 'hi', '--timeout', '0,5s'], '0.5s'],
     [['chat', 'hi', '--timeout', '5 minutes'], '5m'],
     [['chat', 'hi', '--timeout', '1 h 30 min'], '1h30m'],
+    [['chat', 'hi', '--timeout', '500 msec'], '500ms'],
+    [['chat', 'hi', '--timeout', '1_000'], '1000'],
+    [['chat', 'hi', '--timeout', '2 months'], '596h'],
+    [['chat', 'hi', '--timeout', '95%'], '596h'],
     [['train', 'x.jsonl', '--max-spool', '64 MiB'], '64M'],
   ])('in %j', async (args, meant) => {
     const { code, stderr } = await runBuilt([...args, ...(args[0] === 'serve' ? [] : ['--local'])]);
     expect([code, stderr.trimEnd().split(/ |=/).at(-1)]).toEqual([2, meant]);
   });
 
-  it.each(['abc', '0,7', ''])('%j for a count names what a count is', async (value) => {
+  it.each(['abc', '0,7'])('%j for a count names what a count is', async (value) => {
     const { stderr } = await runBuilt(['chat', 'hi', '--local', `--retries=${value}`]);
-    expect(stderr).toMatch(value === '' ? /^/ : /use a number from 0 to 99/);
+    expect(stderr).toMatch(/use a number from 0 to 99/);
   });
 });
 
