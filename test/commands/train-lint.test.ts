@@ -163,7 +163,7 @@ describe('svc train lint', () => {
     const { stdout, stderr } = await lint(['nan.jsonl', 'bad.jsonl']);
     expect(stderr).toMatch(/^svc: svc train would not send these trajectories: 2 errors$/m);
     expect(stderr).toMatch(
-      /^svc: bad\.jsonl was read up to where it is invalid; the figures are of what comes before$/m,
+      /^svc: bad\.jsonl: invalid groups and trajectories were skipped; the figures are of the others$/m,
     );
     expect(stderr).toMatch(/^ {2}nan\.jsonl:2:28: invalid JSON: NaN is not a JSON number/m);
     expect(stderr).toMatch(/^ {2}bad\.jsonl:2:28: invalid JSON: expected/m);

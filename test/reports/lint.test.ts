@@ -195,12 +195,42 @@ describe('what is wrong', () => {
     expect(findingsIn(summary)).toEqual([]);
   });
 
-  it('ends the reading of its text, not of others; its partial group is not reported', async () => {
+  it.each([
+    ['a key without quotes', '{oops}'],
+    ['an unclosed group', `{"trajectories":[${run('1')}`],
+    ['an unclosed string', `{"trajectories":[{"reward":1,"x":"}]}`],
+    ['an invalid number', `{"trajectories":[${run('1.2.3')},${run('1')}]}`],
+    ['a missing colon', '{"trajectories" []}'],
+  ])('%s costs one line: later ones are read, and nothing is said about the group', async (_, line) => {
+    const equal = group(run('7'), run('7'));
+    for (const size of [1, 17, 100_000]) {
+      const lint = createLinter(undefined);
+      await lint.read('f', piecesOf([equal, line, equal, equal].join('\n'), size), 'groups');
+      const { problems, summary, skippedLabels, cutLabels } = lint.finish();
+      expect(problems.map(({ at }) => at?.line)).toEqual([expect.toSatisfy((at) => at === 2 || at === 3)]);
+      expect(findingsIn(summary).map(({ kind, at }) => `${kind} ${at}`)).toEqual(
+        [1, 3, 4].map((at) => `zero-variance f:${at}:1`),
+      );
+      expect([[...skippedLabels], cutLabels]).toEqual([['f'], []]);
+    }
+  });
+
+  it('in one trajectory says nothing about groups that it may belong to', async () => {
+    const alone = run('1', ',"metadata":{"task":"a"}');
+    const { summary, problems } = await linted(
+      [alone, '{"reward":2,"metadata":{task', alone].join('\n'),
+      'metadata.task',
+    );
+    expect(problems.map(({ at }) => at?.line)).toEqual([2]);
+    expect([summary.trajectories, findingsIn(summary)]).toEqual([2, []]);
+  });
+
+  it('ends the reading of a line, not of other texts; its partial group is not reported', async () => {
     const lint = createLinter(undefined);
     await lint.read('bad', piecesOf(`${beside(run('0'))}${group(run('1'), '{"reward":x}', 'y')}`, 99), 'groups');
     await lint.read('good', piecesOf(group(run('0'), run('0')), 99), 'groups');
     const { problems, summary } = lint.finish();
-    expect(problems.map(({ at }) => formatPlace(at))).toEqual([expect.stringMatching(/^bad:1:\d+$/)]);
+    expect(problems.map(({ at }) => formatPlace(at))).toEqual(['bad:1:610', 'bad:1:613']);
     expect(findingsIn(summary).map(({ kind, path }) => `${kind} ${path}`)).toEqual([
       'zero-variance trajectory_groups[2]',
     ]);

@@ -44,6 +44,8 @@ export const runTrainLint: RunCommand<LintOptions> = async ({ args, options }, c
   await ignoreClosedPipe(printResult({ ...resultOf(lintJson(result)), text }, printed));
   if (isAnnotated) for (const line of annotationLines(result, fatal)) await report.error(line);
   else for (const warning of warnings.filter(({ at }) => at)) await report.warn(issueText(warning));
+  for (const label of result.skippedLabels)
+    await report.note(`${label}: invalid groups and trajectories were skipped; the figures are of the others`);
   for (const label of result.cutLabels)
     await report.note(`${label} was read up to where it is invalid; the figures are of what comes before`);
   const failure = lintFailure(result, fatal, isStrict);

@@ -20,7 +20,8 @@ import {
 import { compareNumberLiterals } from '../../json/number-literal.ts';
 import { compactChunks, tokenEnd } from '../../json/write-json.ts';
 import type { TrajectoryChecks } from '../../train/stream/checks.ts';
-import { InvalidTextError, type TrajectoryPart } from '../../train/stream/reader.ts';
+import type { TrajectoryPart } from '../../train/stream/reader.ts';
+import { InvalidTextError } from '../../train/stream/text-error.ts';
 import type { LintKind } from './lint-kinds.ts';
 
 /** Reports a finding in a trajectory, with the offset in its text and the path inside it. */

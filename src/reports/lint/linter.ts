@@ -1,6 +1,7 @@
 import { sortIssuesByLocation } from '../../body/body-check.ts';
 import type { Place } from '../../errors.ts';
 import { observeChunks } from '../../http/body-chunks.ts';
+import { OPEN_OBJECT } from '../../json/json-bytes.ts';
 import {
   formatJsonPath,
   getMember,
@@ -14,15 +15,8 @@ import {
 } from '../../json/json-node.ts';
 import { compareNumberLiterals } from '../../json/number-literal.ts';
 import { createTrajectoryChecks } from '../../train/stream/checks.ts';
-import {
-  createEnvelope,
-  InvalidTextError,
-  locationInside,
-  readTrajectories,
-  type TextForm,
-  type TextLocation,
-  type TrajectoryPart,
-} from '../../train/stream/reader.ts';
+import { readTrajectories, type TextForm, type TrajectoryPart } from '../../train/stream/reader.ts';
+import { createEnvelope, InvalidTextError, locationInside, type TextLocation } from '../../train/stream/text-error.ts';
 import { createDistribution, createSpacedSample } from '../distribution.ts';
 import type { LintKind } from './lint-kinds.ts';
 import { checkAllowingNonFinite, createToolsHasher, lintTrajectory, truncateText } from './lint-trajectory.ts';
@@ -39,8 +33,11 @@ export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number
   const summary = createLintSummary();
   const hashTools = createToolsHasher();
   const labels: string[] = [];
-  // Of these, the texts that are invalid, so that what follows was not read.
+  // Of these, the texts of which some lines, or all that follow an error, were not read.
+  const skippedLabels = new Set<string>();
   const cutLabels: string[] = [];
+  // The groups with an invalid trajectory: what is said about whole groups would be said about a part.
+  const brokenGroups = new Set<number>();
   // The groups that may still get trajectories: the current one, or all with `--group-by`.
   const openGroups = new Map<number, GroupStats>();
   const getOrOpenGroup = (index: number, label: string, location: TextLocation): GroupStats => {
@@ -51,7 +48,7 @@ export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number
     return group;
   };
   const closeGroups = (): void => {
-    for (const group of openGroups.values()) countGroup(summary, group);
+    for (const group of openGroups.values()) if (!brokenGroups.has(group.index)) countGroup(summary, group);
     openGroups.clear();
   };
 
@@ -81,10 +78,22 @@ export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number
     onBytes(summary.bytes);
   };
   const read = async (label: string, chunks: AsyncIterable<Uint8Array>, form: TextForm): Promise<void> => {
-    for await (const events of readTrajectories(observeChunks(chunks, countBytes), form)) {
+    const onInvalid = (error: InvalidTextError): void => {
+      checks.addReadError(error, label, '');
+      skippedLabels.add(label);
+      brokenGroups.add(checks.lastGroup());
+    };
+    for await (const events of readTrajectories(observeChunks(chunks, countBytes), form, onInvalid)) {
       for (const event of events) {
-        if (event.kind === 'trajectory') lintEvent(event, label);
-        else checks.checkEvent(event, label);
+        try {
+          if (event.kind === 'trajectory') lintEvent(event, label);
+          else checks.checkEvent(event, label);
+        } catch (error) {
+          // What is not even an object is another kind of text.
+          const isObject = event.kind !== 'trajectory' || event.bytes[0] === OPEN_OBJECT;
+          if (!(error instanceof InvalidTextError && isObject)) throw error;
+          onInvalid(error);
+        }
         if (event.kind === 'group') getOrOpenGroup(checks.lastGroup(), label, event.location);
         if (event.kind === 'end' && !path) closeGroups();
       }
@@ -108,10 +117,12 @@ export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number
     },
     /** The result, once all texts were read; `hint` says how to fix the structure errors, if svc knows. */
     finish: () => {
-      closeGroups();
-      summary.groups = checks.groupCount();
       const [firstLabel = ''] = labels;
       const structureErrors = checks.structureErrors();
+      // A trajectory that has no group, or was not read, may belong to any.
+      if (path && structureErrors.length > 0) openGroups.clear();
+      closeGroups();
+      summary.groups = checks.groupCount();
       if (summary.groups === 0 && structureErrors.length === 0)
         summary.findings.add('no-groups', () => ({
           at: { label: firstLabel },
@@ -122,6 +133,7 @@ export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number
         summary,
         problems: sortIssuesByLocation([...structureErrors, ...checks.findings()], labels),
         hint: checks.hint(),
+        skippedLabels,
         cutLabels,
       };
     },

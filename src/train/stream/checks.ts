@@ -18,6 +18,7 @@ import {
 } from '../../json/json-node.ts';
 import { trajectoryGroupShape, trajectoryShape } from '../../operations/train.ts';
 import { shellWord } from '../../output/shell-quote.ts';
+import type { TrajectoryEvent, TrajectoryPart } from './reader.ts';
 import {
   createEnvelope,
   type InvalidTextError,
@@ -25,9 +26,7 @@ import {
   parseTextAt,
   type TextLocation,
   type TextPart,
-  type TrajectoryEvent,
-  type TrajectoryPart,
-} from './reader.ts';
+} from './text-error.ts';
 
 export type TrajectoryChecks = ReturnType<typeof createTrajectoryChecks>;
 

@@ -1,24 +1,21 @@
 import { Buffer } from 'node:buffer';
 import { formatByteSize } from '../../files/byte-size.ts';
-import { concatChunks } from '../../http/body-chunks.ts';
 import { parseFast } from '../../json/fast-parser.ts';
 import * as ascii from '../../json/json-bytes.ts';
-import {
-  JsonError,
-  type Resemblance,
-  resemblance,
-  trailingCommaError,
-  unexpectedByteError,
-} from '../../json/json-error.ts';
+import { JsonError, trailingCommaError, unexpectedByteError } from '../../json/json-error.ts';
 import { type JsonDocument, kindName, rootOf, stringOf } from '../../json/json-node.ts';
-import { parseJson, skipValue, skipWhitespace } from '../../json/parse-json.ts';
-import { hasByteOrderMark, positionAfter, rejectUtf16, type TextPosition } from '../../json/utf8.ts';
+import { skipValue, skipWhitespace } from '../../json/parse-json.ts';
+import { hasByteOrderMark, rejectUtf16 } from '../../json/utf8.ts';
 import { scalarEnd } from '../../json/write-json.ts';
-
-/** Line and column do not count a byte order mark; the offset in bytes does. */
-export interface TextLocation extends TextPosition {
-  readonly offset: number;
-}
+import {
+  InvalidTextError,
+  invalidJsonError,
+  locationInside,
+  parseTextAt,
+  type TextLocation,
+  type TextPart,
+  withLocation,
+} from './text-error.ts';
 
 /** A trajectory, or any other value in place of one. */
 export interface TrajectoryPart {
@@ -44,19 +41,23 @@ export type TrajectoryEvent =
 /** What a text contains: groups (or trajectories), in an array or one after the other; or a whole body. */
 export type TextForm = 'groups' | 'body';
 
+type OnInvalid = (error: InvalidTextError) => void;
+
 type EventGenerator<T = void> = Generator<TrajectoryEvent | undefined, T, void>;
 
 /**
  * Reads a text chunk by chunk; memory is bounded by one trajectory, or one other field of a group or body. Each step yields
  * the events of one chunk; their bytes are valid until the next step. The consumer parses trajectories and texts
- * (`parseTextAt`, `createEnvelope`); other errors throw InvalidTextError.
+ * (`parseTextAt`, `createEnvelope`); other errors throw InvalidTextError. `onInvalid` gets an error in a
+ * line instead, if a later one starts with an object: that one is read next.
  */
 export async function* readTrajectories(
   chunks: AsyncIterable<Uint8Array>,
   form: TextForm,
+  onInvalid?: OnInvalid,
 ): AsyncGenerator<Iterable<TrajectoryEvent>> {
   const cursor = createCursor();
-  const events = readText(cursor, form);
+  const events = readText(cursor, form, onInvalid);
   for await (const chunk of chunks) {
     appendChunk(cursor, chunk);
     yield availableEvents(events);
@@ -73,7 +74,7 @@ function* availableEvents(events: EventGenerator): Generator<TrajectoryEvent> {
   }
 }
 
-function* readText(cursor: Cursor, form: TextForm): EventGenerator {
+function* readText(cursor: Cursor, form: TextForm, onInvalid?: OnInvalid): EventGenerator {
   while (cursor.bytes.length < 3 && !cursor.isEnded) yield undefined;
   withLocation(
     () => rejectUtf16(cursor.bytes),
@@ -82,17 +83,38 @@ function* readText(cursor: Cursor, form: TextForm): EventGenerator {
   // Offsets are those in the file, columns those that an editor shows.
   if (hasByteOrderMark(cursor.bytes))
     Object.assign(cursor, { keepFrom: 3, at: 3, located: { offset: 3, line: 1, column: 1 } });
-  yield* form === 'body' ? readBody(cursor) : readGroups(cursor);
+  yield* form === 'body' ? readBody(cursor) : readGroups(cursor, onInvalid);
 }
 
 // Reads consecutive values to the end of the text: groups, single trajectories, and arrays of them.
-function* readGroups(cursor: Cursor): EventGenerator {
+function* readGroups(cursor: Cursor, onInvalid?: OnInvalid): EventGenerator {
   for (;;) {
     const first = yield* nextToken(cursor, 'dropped');
     yield* emitConsumed(cursor, 'dropped');
     if (first === ascii.END_OF_TEXT) return;
-    if (first === ascii.OPEN_ARRAY) yield* readElements(cursor, 'dropped', () => readGroup(cursor, 'in a list'));
-    else yield* readGroup(cursor, 'alone');
+    const start = cursorLocation(cursor);
+    try {
+      if (first === ascii.OPEN_ARRAY) yield* readElements(cursor, 'dropped', () => readGroup(cursor, 'in a list'));
+      else yield* readGroup(cursor, 'alone');
+    } catch (error) {
+      if (!onInvalid || !(error instanceof InvalidTextError)) throw error;
+      if (first === ascii.OPEN_ARRAY || !(yield* skipToNextLine(cursor, start))) throw error;
+      onInvalid(error);
+    }
+  }
+}
+
+// Continues at the first line after the start of an invalid value that starts with an object; false without one.
+function* skipToNextLine(cursor: Cursor, start: TextLocation): EventGenerator<boolean> {
+  const { located, baseOffset } = cursor;
+  cursor.at = cursor.keepFrom = located.offset - baseOffset;
+  const isAtLine = located.column === 1 && located.offset > start.offset;
+  if (isAtLine && cursor.bytes[cursor.at] === ascii.OPEN_OBJECT) return true;
+  for (;;) {
+    const lineFeed = cursor.bytes.indexOf('\n{', cursor.at);
+    cursor.at = cursor.keepFrom = lineFeed < 0 ? Math.max(cursor.at, cursor.bytes.length - 1) : lineFeed + 1;
+    if (lineFeed >= 0 || cursor.isEnded) return lineFeed >= 0;
+    yield undefined;
   }
 }
 
@@ -305,11 +327,11 @@ const MAX_VALUE_BYTES = 2 ** 31 - 1;
 // Appends a copy of a chunk, and reuses the memory before `keepFrom`.
 function appendChunk(cursor: Cursor, chunk: Uint8Array): void {
   const { bytes, keepFrom } = cursor;
-  const location = cursorLocation(cursor);
+  if (cursor.located.offset < cursor.baseOffset + keepFrom) cursorLocation(cursor, keepFrom);
   const retained = bytes.subarray(keepFrom);
   const neededBytes = retained.length + chunk.length;
   if (neededBytes > MAX_VALUE_BYTES)
-    throw new InvalidTextError(`one value has more than ${formatByteSize(MAX_VALUE_BYTES)}`, location);
+    throw new InvalidTextError(`one value has more than ${formatByteSize(MAX_VALUE_BYTES)}`, cursorLocation(cursor));
   const larger =
     neededBytes > cursor.buffer.length ? Buffer.allocUnsafeSlow(Math.min(MAX_VALUE_BYTES, 2 * neededBytes)) : undefined;
   const buffer = larger ?? cursor.buffer;
@@ -322,8 +344,9 @@ function appendChunk(cursor: Cursor, chunk: Uint8Array): void {
   cursor.at -= keepFrom;
 }
 
-function cursorLocation(cursor: Cursor): TextLocation {
-  const { bytes, baseOffset, at, located } = cursor;
+// Moves `located` to a position that is not before it.
+function cursorLocation(cursor: Cursor, at = cursor.at): TextLocation {
+  const { bytes, baseOffset, located } = cursor;
   if (baseOffset + at === located.offset) return located;
   const passed = bytes.subarray(located.offset - baseOffset, at);
   cursor.located = locationInside(passed, located, passed.length);
@@ -332,63 +355,4 @@ function cursorLocation(cursor: Cursor): TextLocation {
 
 function bytesSince({ bytes, baseOffset, at }: Cursor, { offset }: TextLocation): Buffer {
   return bytes.subarray(offset - baseOffset, at);
-}
-
-export function locationInside(bytes: Buffer, start: TextLocation, offset: number): TextLocation {
-  const { line, column } = positionAfter(bytes.subarray(0, offset), start);
-  return { offset: start.offset + offset, line, column };
-}
-
-export class InvalidTextError extends Error {
-  override readonly name = 'InvalidTextError';
-  readonly location: TextLocation;
-  /** The reason why it is not valid JSON; undefined for valid JSON of another structure. */
-  readonly syntaxProblem: string | undefined;
-  readonly resembles: Resemblance;
-
-  constructor(message: string, location: TextLocation, syntaxProblem?: string, resembles?: Resemblance) {
-    super(message);
-    this.location = location;
-    this.syntaxProblem = syntaxProblem;
-    this.resembles = resembles;
-  }
-}
-
-function invalidJsonError({ message, unexpected }: JsonError, location: TextLocation): InvalidTextError {
-  return new InvalidTextError(`invalid JSON: ${message}`, location, message, resemblance(unexpected, location));
-}
-
-function withLocation<T>(read: () => T, locationAt: (offset: number) => TextLocation): T {
-  try {
-    return read();
-  } catch (error) {
-    throw error instanceof JsonError ? invalidJsonError(error, locationAt(error.offset)) : error;
-  }
-}
-
-export function parseTextAt(bytes: Buffer, start: TextLocation): JsonDocument {
-  return withLocation(
-    () => parseJson(bytes),
-    (offset) => locationInside(bytes, start, offset),
-  );
-}
-
-export interface TextPart {
-  readonly bytes: Buffer;
-  readonly location: TextLocation;
-}
-
-/** A group or a body with its arrays empty: all of it but the trajectories. `parse` throws InvalidTextError. */
-export function createEnvelope(parts: readonly TextPart[]) {
-  const bytes = concatChunks(parts.map((part) => part.bytes));
-  const locationAt = (offset: number): TextLocation => {
-    let rest = offset;
-    for (const [index, part] of parts.entries()) {
-      if (rest < part.bytes.length || index === parts.length - 1)
-        return locationInside(part.bytes, part.location, rest);
-      rest -= part.bytes.length;
-    }
-    return { offset, line: 1, column: 1 };
-  };
-  return { bytes, locationAt, parse: () => withLocation(() => parseJson(bytes), locationAt) };
 }
