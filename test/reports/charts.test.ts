@@ -116,34 +116,43 @@ const dichromacies = {
   tritanopia: [1.255528, -0.076749, -0.178779, -0.078411, 0.930809, 0.147602, 0.004733, 0.691367, 0.3039],
 } as const;
 
-it.each(Object.entries(dichromacies))('the two colors of charts differ with %s, in both themes', (_, matrix) => {
-  const linear = (hex: string): number[] =>
-    [0, 2, 4].map((at) => {
-      const value = Number.parseInt(hex.slice(at, at + 2), 16) / 255;
-      return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
-    });
-  const seen = (hex: string): number[] => {
-    const rgb = linear(hex);
-    return [0, 3, 6].map((row) => rgb.reduce((sum, value, at) => sum + value * (matrix[row + at] ?? 0), 0));
-  };
-  // Distance in OKLab, where 0.02 is just visible.
-  const lab = ([r = 0, g = 0, b = 0]: readonly number[]): number[] => {
-    const [l, m, s] = [
-      Math.cbrt(0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b),
-      Math.cbrt(0.2119034982 * r + 0.6806995451 * g + 0.1073969566 * b),
-      Math.cbrt(0.0883024619 * r + 0.2817188376 * g + 0.6299787005 * b),
-    ];
-    return [
-      0.2104542553 * l + 0.793617785 * m - 0.0040720468 * s,
-      1.9779984951 * l - 2.428592205 * m + 0.4505937099 * s,
-      0.0259040371 * l + 0.7827717662 * m - 0.808675766 * s,
-    ];
-  };
-  const themes = ['bar', 'bad'].map((name) =>
-    new RegExp(`--${name}:light-dark\\(#(\\w+),#(\\w+)\\)`).exec(REPORT_STYLE),
-  );
-  for (const theme of [1, 2]) {
-    const [bar = [], bad = []] = themes.map((colors) => lab(seen(colors?.[theme] ?? '')));
-    expect(Math.hypot(...bar.map((value, at) => value - (bad[at] ?? 0)))).toBeGreaterThan(0.15);
-  }
-});
+const pageStyle = readFileSync(new URL('../../src/local-service/page/page.css', import.meta.url), 'utf8');
+
+it.each(Object.entries(dichromacies))(
+  'failures differ in color with %s from bars and from matches, in both themes',
+  (_, matrix) => {
+    const linear = (hex: string): number[] =>
+      [0, 2, 4].map((at) => {
+        const value = Number.parseInt(hex.slice(at, at + 2), 16) / 255;
+        return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+      });
+    const seen = (hex: string): number[] => {
+      const rgb = linear(hex);
+      return [0, 3, 6].map((row) => rgb.reduce((sum, value, at) => sum + value * (matrix[row + at] ?? 0), 0));
+    };
+    // Distance in OKLab, where 0.02 is just visible.
+    const lab = ([r = 0, g = 0, b = 0]: readonly number[]): number[] => {
+      const [l, m, s] = [
+        Math.cbrt(0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b),
+        Math.cbrt(0.2119034982 * r + 0.6806995451 * g + 0.1073969566 * b),
+        Math.cbrt(0.0883024619 * r + 0.2817188376 * g + 0.6299787005 * b),
+      ];
+      return [
+        0.2104542553 * l + 0.793617785 * m - 0.0040720468 * s,
+        1.9779984951 * l - 2.428592205 * m + 0.4505937099 * s,
+        0.0259040371 * l + 0.7827717662 * m - 0.808675766 * s,
+      ];
+    };
+    const colorOf = (name: string, theme: number): number[] => {
+      const colors = new RegExp(`--${name}: ?light-dark\\(#(\\w+), ?#(\\w+)\\)`).exec(REPORT_STYLE + pageStyle);
+      return lab(seen(colors?.[theme] ?? ''));
+    };
+    const match = /\.match \{\s+color: var\(--(\w+)\)/.exec(pageStyle)?.[1] ?? '';
+    for (const theme of [1, 2])
+      for (const name of ['bar', match]) {
+        const [one, bad] = [colorOf(name, theme), colorOf('bad', theme)];
+        const distance = Math.hypot(...one.map((value, at) => value - (bad[at] ?? 0)));
+        expect(distance, `${name} and bad`).toBeGreaterThan(0.15);
+      }
+  },
+);
