@@ -110,14 +110,18 @@ export function timeText(moment, length = 19) {
 export function time(moment, length) {
   const date = new Date(moment);
   if (Number.isNaN(date.getTime())) return String(moment);
-  return el('time', { title: typeof moment === 'string' ? moment : date.toISOString() }, timeText(moment, length));
+  const title = typeof moment === 'string' ? moment : date.toISOString();
+  // Where it wraps, it does so between the date and the time.
+  const text = timeText(moment, length);
+  return el('time', { title }, el('span', {}, text.slice(0, 10)), ' ', el('span', {}, text.slice(11)));
 }
 
 export function duration(ms) {
   if (ms === null) return '';
   if (ms > 0 && ms < 1) return ms < 0.001 ? `${short(ms * 1e6)} ns` : `${short(ms * 1000)} µs`;
   if (ms < 1000) return `${short(ms)} ms`;
-  return ms < 60_000 ? `${short(ms / 1000)} s` : `${short(ms / 60_000)} min`;
+  if (ms < 60_000) return `${(ms / 1000).toPrecision(4)} s`;
+  return ms < 3_600_000 ? `${short(ms / 60_000)} min` : `${short(ms / 3_600_000)} h`;
 }
 
 /** A computed number with four digits; stored numbers are shown as their text. */

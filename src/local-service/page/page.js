@@ -100,9 +100,9 @@ function drawNavigation() {
 // The fields of a table are made once, so that one keeps the focus while its text changes.
 function drawFilters() {
   const fields = fieldsOf(state);
+  const shown = state.table === 'calls' ? 2 : 0;
   draw(filters, state.table, () => {
     const [search, ...others] = fields.map(fieldElement);
-    const shown = state.table === 'calls' ? 2 : 0;
     const more = el('details', {}, el('summary', {}, 'More filters'), el('div', {}, others.slice(shown)));
     return [search, ...others.slice(0, shown), ...sortFields(), more, button('Clear', () => go(`#${state.table}`))];
   });
@@ -112,7 +112,7 @@ function drawFilters() {
     if (field instanceof RadioNodeList) for (const radio of field) radio.checked = radio.value === value;
     else if (field && (typing === undefined || field !== document.activeElement)) field.value = value;
   }
-  if (fields.slice(3).some(({ value }) => value)) filters.querySelector('details').open = true;
+  if (fields.slice(1 + shown).some(({ value }) => value)) filters.querySelector('details').open = true;
   filters.querySelector('button').hidden = describe(state) === '';
 }
 

@@ -12,7 +12,7 @@ export const tables = {
     total: 'traces',
     noun: ['trace', 'traces'],
     filters: [
-      { name: 'failed', label: 'Failures', choices: { '': 'All', yes: '✕ Failed', no: '✓ Without' } },
+      { name: 'failed', label: 'Status', choices: { '': 'All', yes: '✕ Failed', no: '✓ Not failed' } },
       { name: 'duration', label: 'Duration', hint: '>2s' },
       TYPE,
       VALUE,

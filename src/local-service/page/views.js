@@ -46,10 +46,10 @@ export function columnsOf(state, rows, paths) {
       filter('Model', 'model', 'model_id'),
     ],
     chats: () => [
-      ['Question', (row) => opener({ id: row.id }, row.title), 'main'],
+      ['Question', (row) => opener({ id: row.id }, row.title || '(no question)'), 'main'],
       filter('Model', 'model'),
       ['Time', (row) => time(row.created_at)],
-      ['Latency', (row) => duration(row.durationMs), 'number'],
+      ['Latency', (row) => latency(row.durationMs), 'number'],
       ['Tokens', (row) => (row.promptTokens === null ? '' : `${row.promptTokens} + ${row.completionTokens}`), 'number'],
       ['Finish', (row) => (row.status === 200 && !row.error ? row.finish : failedBadge(row.error || row.status))],
     ],
@@ -67,6 +67,11 @@ function traceCell({ trace, name, op, calls, matches }, state, opener) {
     if (matches.length > MAX_MATCHES) notes.append(', …');
   }
   return [opener(to(matches[0]), name), notes];
+}
+
+// Counted in whole milliseconds.
+function latency(ms) {
+  return ms === 0 ? '<1 ms' : duration(ms);
 }
 
 // With a bar beside it, on one scale for all rows.
@@ -89,7 +94,7 @@ export function chosenPaths({ parameters: { columns } }, paths) {
 
 function payloadColumn(path, type, rows) {
   const cell = (row) => textAt(parseTree(row.record), `payload.${path}`);
-  if (type !== 'numeric') return [path, cell, 'text'];
+  if (type !== 'numeric') return [path, cell, type === 'boolean' ? '' : 'text'];
   const values = rows.map(cell).filter((text) => text && Number.isFinite(Number(text)));
   return [path, cell, 'number', { chart: values.length > 1 ? valuesChart(path, values) : '' }];
 }
@@ -221,7 +226,7 @@ function chatPanel({ row: { request, response, status, duration_ms: ms, created_
     el('h2', {}, 'Chat'),
     factList({
       time: time(createdAt),
-      duration: duration(ms),
+      latency: latency(ms),
       status: status === 200 ? '✓ 200' : failedBadge(status),
       id,
     }),

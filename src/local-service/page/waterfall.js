@@ -43,7 +43,7 @@ export function createWaterfall(section, onSelect) {
     const { call, key, children } = node;
     const [isFolded, isSelected] = [folded.has(key), node === selected];
     const sign = children.length === 0 ? '' : isFolded ? '▸' : '▾';
-    const paddingLeft = `min(${ariaLevel * 14 - 14}px, ${(Math.min(ariaLevel, MAX_INDENT) * 50) / MAX_INDENT}%)`;
+    const paddingLeft = `min(${ariaLevel * 14 - 6}px, ${(Math.min(ariaLevel, MAX_INDENT) * 50) / MAX_INDENT}%)`;
     const twisty = el('span', { className: 'twisty' }, sign);
     const name = el('span', { className: 'call', style: { paddingLeft } }, twisty, call.name);
     if (call.isMatch) name.append(' ', badge('◆ match', 'match'));
