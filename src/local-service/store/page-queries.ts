@@ -1,3 +1,4 @@
+import { formatCount } from '../../output/transfer-text.ts';
 import { HttpError } from '../responses.ts';
 import {
   type Condition,
@@ -276,7 +277,7 @@ export async function readTotals({ readRows }: Store): Promise<{ [table: string]
     ];
   });
   const [row] = await readRows(select<string>(Object.fromEntries(counts), '', []));
-  const textOf = (total: number): string => total.toLocaleString('en') + (total === MAX_COUNTED_ROWS ? '+' : '');
+  const textOf = (total: number): string => formatCount(total) + (total === MAX_COUNTED_ROWS ? '+' : '');
   return Object.fromEntries(Object.entries(row ?? {}).map(([table, total]) => [table, textOf(Number(total))]));
 }
 
