@@ -48,6 +48,53 @@ async function finishedBatch(more: readonly string[] = []) {
 }
 
 describe('a comparison', () => {
+  const compare = async (cwd: string) => {
+    const report = ['batch', 'report', 'a.jsonl', 'b.jsonl', '--compare'];
+    const [text, json] = await Promise.all([run([...report, '--format', 'text'], { cwd }), run(report, { cwd })]);
+    return { text: text.stdout, json: JSON.parse(json.stdout) };
+  };
+
+  it.each([
+    [[], ['--expect-text', '[24]'], '--expect-text [24] only in b.jsonl'],
+    [['--expect-text', '[24]'], [], '--expect-text [24] only in a.jsonl'],
+    [['--expect-text', '[12]'], ['--expect-text', '[24]'], '[12] only in a.jsonl; --expect-text [24] only in b.jsonl'],
+    [['--expect-text', '[24]'], ['--expect-text', '[24]'], undefined],
+  ])('of runs with the checks %j and %j counts no line as worse for a check of one', async (one, other, reason) => {
+    const cwd = temporaryDirectory();
+    writeFileSync(join(cwd, 'in.jsonl'), ['1', '2', '3', '4'].map(chat).join(''));
+    for (const [file, flags] of [['a.jsonl', one] as const, ['b.jsonl', other] as const])
+      await run(['chat', '--local', '--batch', 'in.jsonl', '-q', '-o', file, ...flags], { cwd });
+    const { text, json } = await compare(cwd);
+    expect(json.not_comparable).toMatchObject(
+      reason ? [{ what: 'checks', reason: expect.stringContaining(reason) }] : [],
+    );
+    expect([json.worse.count, json.better.count]).toEqual([0, 0]);
+    expect(/^Failed .*(better|worse)$/m.test(text)).toBe(false);
+    expect(text.includes('the checks differ')).toBe(reason !== undefined);
+  });
+
+  it('of runs with other numbers of requests in flight does not judge their latency', async () => {
+    const cwd = temporaryDirectory();
+    const checkpoint = { input: '0123456789abcdef', run: 'r', operation: '/v1/chat/completions', shard: '1/1' };
+    const line = (at: number, endMs: number) =>
+      `${JSON.stringify({ line: at, exit_code: 0, applied: 'yes', attempts: 1, ms: 1000, ended_at: new Date(1e12 + endMs), checkpoint })}\n`;
+    const output = (inFlight: number, factor: number) =>
+      Array.from({ length: 24 }, (_, at) =>
+        line(at + 1, factor * Math.floor(at / inFlight) * 1000).replace('"ms":1000', `"ms":${factor * 1000}`),
+      ).join('');
+    writeFileSync(join(cwd, 'a.jsonl'), output(2, 1));
+    writeFileSync(join(cwd, 'b.jsonl'), output(8, 2));
+    const { text, json } = await compare(cwd);
+    const shown = 'latency depends on the requests in flight, 2 in a.jsonl and 8 in b.jsonl on average';
+    expect(json.not_comparable).toMatchObject([{ what: 'latency', reason: expect.stringContaining(shown) }]);
+    expect(text).toContain(shown);
+    expect(text).toMatch(/^Latency p50 .*\+\S+ m?s$/m);
+    writeFileSync(join(cwd, 'b.jsonl'), output(2, 2));
+    const same = await compare(cwd);
+    expect(same.json.not_comparable).toEqual([]);
+    expect(same.text).toMatch(/^Latency p50 .*\+\S+ m?s, worse$/m);
+  });
+
   it('counts the lines that it leaves out, with the output that lacks them, and those without a response in both', async () => {
     const { cwd } = await finishedBatch();
     const all = readFileSync(join(cwd, 'out.jsonl'), 'utf8').trimEnd().split('\n');

@@ -10,7 +10,7 @@ import { MAX_RESULT_BYTES, readOutput, readResult, resolveOutputs } from '../../
 import { classifyLine } from '../../batch/store/result-line.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
-import { toFailure, usageFailure } from '../../errors.ts';
+import { exitCodes, toFailure, usageFailure } from '../../errors.ts';
 import { withFileFailure } from '../../files/file-errors.ts';
 import { rejectReplacedInput } from '../../files/file-replacement.ts';
 import { limitYoungGeneration } from '../../files/heap-limit.ts';
@@ -26,6 +26,7 @@ import {
   addToReport,
   createBatchReport,
   createComparison,
+  differentChecks,
   resultText,
   truncateSample,
 } from '../../reports/batch/batch-report.ts';
@@ -61,7 +62,7 @@ export async function runBatchReport(
       );
     const reports = [createBatchReport(first.displayPath), createBatchReport(second.displayPath)] as const;
     const tables = [await addFile(reports[0], first, context), await addFile(reports[1], second, context)] as const;
-    const comparison = await compareOutputs(tables);
+    const comparison = await compareOutputs(tables, differentChecks(reports).flat().length > 0);
     for (const report of reports) await addPrompts(report, options.input, runtime);
     await writeReportPage(htmlPath, () => comparisonHtml(reports, comparison), context);
     const text = (): string => comparisonText(reports, comparison);
@@ -125,15 +126,25 @@ interface IndexedOutput extends OutputPath {
   readonly table: LineTable;
 }
 
-/** Compares the results of two outputs line by line. Throws Failure `local_file` if one cannot be read. */
-async function compareOutputs([first, second]: readonly [IndexedOutput, IndexedOutput]): Promise<Comparison> {
+/**
+ * Compares the results of two outputs line by line; with different checks, a response that failed one counts as any other.
+ * Throws Failure `local_file` if one cannot be read.
+ */
+async function compareOutputs(
+  [first, second]: readonly [IndexedOutput, IndexedOutput],
+  hasDifferentChecks: boolean,
+): Promise<Comparison> {
   const comparison = createComparison();
   const { changes } = comparison;
   const handles = new Map<IndexedOutput, FileHandle>();
   const readText = async (output: IndexedOutput, place: IndexedResult): Promise<string | undefined> => {
     const handle = handles.get(output);
-    return handle && resultText(resultLineFacts(tryParseJson(await readResult(handle, place, output.displayPath))));
+    if (!handle) return undefined;
+    const facts = resultLineFacts(tryParseJson(await readResult(handle, place, output.displayPath)));
+    return resultText(hasResult(place) ? { ...facts, message: undefined } : facts);
   };
+  const hasResult = ({ exitCode, applied }: IndexedResult): boolean =>
+    exitCode === 0 || (hasDifferentChecks && exitCode === exitCodes.safety_check.code && applied === 'yes');
   try {
     for (const output of [first, second])
       handles.set(output, await withFileFailure('read', output.displayPath, () => open(output.path)));
@@ -145,7 +156,7 @@ async function compareOutputs([first, second]: readonly [IndexedOutput, IndexedO
       if (!before || !after) continue;
       comparison.compared += 1;
       const [was = '', is = ''] = await Promise.all([readText(first, before), readText(second, after)]);
-      const isDone = [before, after].map(({ exitCode }) => exitCode === 0);
+      const isDone = [before, after].map(hasResult);
       if (!isDone.includes(true)) comparison.failedInBoth += 1;
       const change = isDone[0] === isDone[1] ? 'different' : isDone[0] ? 'worse' : 'better';
       if (change !== 'different' || was !== is)

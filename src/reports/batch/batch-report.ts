@@ -57,6 +57,13 @@ export function truncateSample(text: string): string {
   return text.length > MAX_SAMPLE_CHARS ? `${text.slice(0, MAX_SAMPLE_CHARS)}…` : text;
 }
 
+/** The expectations of one report that the other one lacks: those of the first, and those of the second. */
+export function differentChecks([first, second]: readonly [BatchReport, BatchReport]): readonly [string[], string[]] {
+  const lacking = (one: BatchReport, other: BatchReport): string[] =>
+    [...one.expectations.keys()].filter((check) => !other.expectations.has(check));
+  return [lacking(first, second), lacking(second, first)];
+}
+
 const MAX_CHANGED_LINES = 50;
 
 /** How a line of the second output differs: it is not done only there, is done only there, or has another text. */

@@ -48,6 +48,15 @@ export function sliceTime({ sent, done, notDone }: BatchStatistics, maxSlices = 
   });
 }
 
+/** The mean number of requests in flight, without the times in which there was none; 0 if the results have no times. */
+export function meanInFlight(statistics: BatchStatistics): number {
+  const busy = sliceTime(statistics).filter(({ inFlight }) => inFlight > 0);
+  const [sent, ...ends] = [statistics.sent, statistics.done, statistics.notDone].map(({ bins }) => bins(1)[0]);
+  const seconds = Math.max(...ends.map((end) => end?.max ?? 0)) - (sent?.min ?? 0);
+  const busySeconds = busy.reduce((sum, slice) => sum + slice.seconds, 0);
+  return seconds > 0 ? statistics.latency.sum() / 1000 / Math.min(seconds, busySeconds) : 0;
+}
+
 type ResultFacts = Omit<ResultLineFacts, 'response'> & Pick<LineResult, 'status'>;
 
 export function addResult(statistics: BatchStatistics, facts: ResultFacts): void {

@@ -10,8 +10,8 @@ import {
 } from '../../output/transfer-text.ts';
 import { alignColumns } from '../../results/format-rows.ts';
 import { type Distribution, evenEdges, logEdges, plotBars } from '../distribution.ts';
-import { type BatchReport, type Comparison, lineChanges } from './batch-report.ts';
-import { type BatchStatistics, sliceTime, sortedCauses } from './batch-statistics.ts';
+import { type BatchReport, type Comparison, differentChecks, lineChanges } from './batch-report.ts';
+import { type BatchStatistics, meanInFlight, sliceTime, sortedCauses } from './batch-statistics.ts';
 import { holds } from './line-facts.ts';
 
 const MAX_SHOWN_CAUSES = 5;
@@ -162,9 +162,10 @@ export function comparisonText(reports: readonly [BatchReport, BatchReport], com
 
 /** What changed from line to line, in sentences. */
 export function changeLines(
-  [{ name: first }, { name: second }]: readonly [BatchReport, BatchReport],
+  reports: readonly [BatchReport, BatchReport],
   { compared, failedInBoth, onlyFirst, onlySecond, changes }: Comparison,
 ): string[] {
+  const [first, second] = [reports[0].name, reports[1].name];
   const texts = { worse: 'got worse', better: 'got better', different: 'have another text' };
   const failed = failedInBoth > 0 ? `, of which ${formatCount(failedInBoth)} failed in both` : '';
   const leftOut = (count: number, owner: string, other: string): string[] => {
@@ -172,6 +173,7 @@ export function changeLines(
     return count === 0 ? [] : [`${lines} left out: no result in ${other}; the figures of ${owner} count them`];
   };
   return [
+    ...incomparableFigures(reports).map(({ reason }) => reason),
     `${formatCount(compared)} ${pluralize(compared, 'line')} compared${failed}`,
     ...leftOut(onlyFirst, first, second),
     ...leftOut(onlySecond, second, first),
@@ -185,7 +187,7 @@ export function changeLines(
   ];
 }
 
-export function comparisonJson(reports: readonly BatchReport[], comparison: Comparison): JsonValue {
+export function comparisonJson(reports: readonly [BatchReport, BatchReport], comparison: Comparison): JsonValue {
   const { compared, failedInBoth, onlyFirst, onlySecond, changes } = comparison;
   const changed = lineChanges.map((name) => {
     return [name, { count: changes[name].count(), examples: changes[name].values() }] as const;
@@ -194,6 +196,7 @@ export function comparisonJson(reports: readonly BatchReport[], comparison: Comp
     reports: reports.map((report) => ({ file: report.name, ...reportJson(report) })),
     lines: { compared, only_first: onlyFirst, only_second: onlySecond },
     failed_in_both: failedInBoth,
+    not_comparable: incomparableFigures(reports),
     ...Object.fromEntries(changed),
   };
 }
@@ -210,6 +213,8 @@ interface Figure {
   /** Of a sum: how many responses are in it. */
   readonly counted?: (report: BatchReport) => number;
   readonly lack?: string;
+  /** What must be the same in both reports for a difference to be better or worse. */
+  readonly needsSame?: 'checks' | 'latency';
 }
 
 const LATENCY_TOLERANCE = 0.1;
@@ -217,8 +222,8 @@ const COST_TOLERANCE = 0.1;
 
 export const figures: readonly Figure[] = [
   countFigure('Lines', ({ byStatus: { done, failed, unknown } }) => done + failed + unknown),
-  countFigure('Done', ({ byStatus }) => byStatus.done, 'better'),
-  countFigure('Failed', ({ byStatus }) => byStatus.failed, 'worse'),
+  { ...countFigure('Done', ({ byStatus }) => byStatus.done, 'better'), needsSame: 'checks' },
+  { ...countFigure('Failed', ({ byStatus }) => byStatus.failed, 'worse'), needsSame: 'checks' },
   countFigure('Unknown', ({ byStatus }) => byStatus.unknown, 'worse'),
   {
     ...countFigure('Not sent', () => 0, 'worse'),
@@ -235,7 +240,7 @@ export const figures: readonly Figure[] = [
   countFigure('Empty responses', ({ totals: { counts } }) => Number(counts.get('empty_responses') ?? 0), 'worse'),
   ...percentiles.map((percent) => ({
     ...countFigure(`Latency p${percent}`, ({ latency }) => latency.percentile(percent), 'worse'),
-    ...{ format: formatMilliseconds, tolerance: LATENCY_TOLERANCE },
+    ...({ format: formatMilliseconds, tolerance: LATENCY_TOLERANCE, needsSame: 'latency' } as const),
   })),
 ];
 
@@ -268,6 +273,33 @@ export function formatShare(share: number): string {
   return `${Math.floor(share * 1000) / 10} %`;
 }
 
+const MIN_LOAD_RATIO = 1.5;
+
+/** The figures whose difference says nothing, because the runs differ in what they depend on, and the reason. */
+function incomparableFigures(reports: readonly [BatchReport, BatchReport]) {
+  const named = differentChecks(reports).flatMap((checks, at) =>
+    checks.length === 0 ? [] : `${checks.slice(0, MAX_SHOWN_CAUSES).join(', ')} only in ${reports[at]?.name}`,
+  );
+  const loads = reports.map(({ statistics }) => meanInFlight(statistics));
+  const [low = 0, high = 0] = loads.toSorted((left, right) => left - right);
+  const isMeasured = reports.every(({ statistics }) => statistics.latency.count() >= MIN_LATENCIES);
+  const isLoadDifferent = isMeasured && low > 0 && high > low * MIN_LOAD_RATIO;
+  const shown = loads.map((load, at) => `${formatNumber(Math.round(load * 10) / 10)} in ${reports[at]?.name}`);
+  return [
+    ...(named.length === 0
+      ? []
+      : [{ what: 'checks', reason: `the checks differ, so lines are compared without them: ${named.join('; ')}` }]),
+    ...(isLoadDifferent
+      ? [
+          {
+            what: 'latency',
+            reason: `latency depends on the requests in flight, ${shown.join(' and ')} on average: give both the same --concurrency`,
+          },
+        ]
+      : []),
+  ];
+}
+
 /** For each figure, and the pass rate of each expectation, both values and the change from the first to the second one. */
 export function comparedFigures(reports: readonly [BatchReport, BatchReport]): string[][] {
   const flags = new Set(reports.flatMap(({ expectations }) => [...expectations.keys()]));
@@ -278,7 +310,9 @@ export function comparedFigures(reports: readonly [BatchReport, BatchReport]): s
     };
     return { label: `Passed ${flag}`, read, format: formatShare, more: 'better', lack: 'not checked' };
   });
-  return [...figures, ...passRates].map((figure) => {
+  const differing = incomparableFigures(reports).map(({ what }) => what);
+  return [...figures, ...passRates].map((each) => {
+    const figure = differing.includes(each.needsSame ?? '') ? { ...each, more: undefined } : each;
     const [first, second] = reports.map((report) => figureText(figure, report));
     return [figure.label, first ?? '', second ?? '', changeText(figure, reports)];
   });
