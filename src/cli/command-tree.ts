@@ -24,7 +24,7 @@ type Run = (line: ReadLine) => Promise<void>;
 /** Reads a command line and calls `run`; `cwd` is where the files of the line are. Throws Failure `usage` for every mistake in it. */
 export async function runCommandLine(line: PreparedCommandLine, cwd: string, run: Run): Promise<void> {
   if (line.mistake) throw line.mistake;
-  const body = line.typed.some((word) => /\{.*\}\s*$|^@/s.test(word))
+  const body = line.typed.some((word) => /\{.*\}\s*$|^(?:-\w)?@/s.test(word))
     ? (await import('./typed-body.ts')).typedBodyFailure(line)
     : undefined;
   if (body) throw body;

@@ -35,7 +35,9 @@ export function typedBodyFailure({ typed, command, tokens, words }: PreparedComm
   const line = ['svc', ...words, ...others, ...(tokens[at]?.flag?.name === 'json' ? ['--json'] : []), '-f', file ?? '-']
     .map(shellWord)
     .join(' ');
-  const isShown = text.length <= MAX_SHOWN_CHARS && !/salt/.test(text);
+  const fields = Object.entries({ ...command.operation.body, ...flagTarget(command.operation).fields });
+  const hasSecret = fields.some(([name, { isSecret }]) => isSecret && text.includes(name));
+  const isShown = text.length <= MAX_SHOWN_CHARS && !hasSecret;
   const pipe = file === undefined ? `printf %s ${isShown ? shellQuote(text) : "'<json>'"} | ` : '';
   const isPrompt = command.operation.arguments?.as === 'prompt' && count === 1 && tokens[at]?.form === undefined;
   const asText = isPrompt && isShown ? `; to send it as text: svc chat -- ${shellWord(text)}` : '';
