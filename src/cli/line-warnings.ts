@@ -38,7 +38,9 @@ export async function lineWarnings(line: PreparedCommandLine, { env, credentials
       const word = name.slice('SVC_'.length);
       const parts = word.split('_');
       const fuller = names.find((one) => parts.length > 1 && parts.every((part) => one.split('_').includes(part)));
-      const meant = variableSynonyms[word] ?? closestMatches(word, names)[0] ?? fuller;
+      const known = variableSynonyms[word] ?? closestMatches(word, names)[0] ?? fuller;
+      // A key of feedback and calls is a password.
+      const meant = known === 'TOKEN' && /^(?:feedback|call)$/.test(line.words[0] ?? '') ? 'PASSWORD' : known;
       if (meant) return [`${name} is not a variable of svc; did you mean SVC_${meant}?`];
       const flag = command?.flags.find((one) => one.name === flagName(word.toLowerCase()));
       return flag ? [`${name} is not a variable of svc; write --${flag.name}`] : [];

@@ -2,6 +2,7 @@ import { usageFailure } from '../errors.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
 import { allOperations } from '../operations/all-operations.ts';
 import { redactUserInfo } from '../output/redaction.ts';
+import { shellWord } from '../output/shell-quote.ts';
 import type { Runtime } from '../runtime.ts';
 import type { Profile } from './profile-store.ts';
 import { environmentSetting, findSetting } from './settings.ts';
@@ -9,9 +10,6 @@ import { environmentSetting, findSetting } from './settings.ts';
 export const serviceHosts = ['trace', 'chat', 'train'] as const;
 
 export type ServiceHost = (typeof serviceHosts)[number];
-
-const HOST_WITHOUT_SCHEME = /^[\w-]+(\.\w|:\d)[\w.:/-]*$/;
-const EXAMPLE_HINT = 'use a URL like https://api.example.com';
 
 export function resolveBaseUrl(...sources: Parameters<typeof findBaseUrl>): URL | undefined {
   const found = findBaseUrl(...sources);
@@ -52,34 +50,55 @@ export function overrideWarning(
 
 /** A base URL, checked: http or https, with an optional path prefix and nothing else. Throws usage, naming `source`. */
 export function parseBaseUrl(text: string, source: string): URL {
-  // The URL parser removes line breaks and tabs silently; what is sent must be what was typed.
-  if (!URL.canParse(text) || /[\s\p{Cc}]/u.test(text))
-    throw usageFailure(`${source}: ${JSON.stringify(redactUserInfo(text))} is not a valid URL`, schemeHint(text));
+  // The URL parser removes line breaks and tabs silently, and adds slashes; what is sent must be what was typed.
+  const isUrl = URL.canParse(text) && !/[\s\p{Cc}]/u.test(text);
+  if (!isUrl)
+    throw usageFailure(`${source}: ${JSON.stringify(redactUserInfo(text))} is not a valid URL`, urlHint(text, source));
+  if (!/^https?:\/\/[^/\\]/i.test(text))
+    throw usageFailure(`${source}: a base URL must start with https:// or http://`, urlHint(text, source));
   const url = new URL(text);
-  if (url.protocol !== 'https:' && url.protocol !== 'http:')
-    throw usageFailure(`${source}: a base URL must start with https:// or http://`, schemeHint(text));
   // The text is not shown: the part before the @ may be a password.
   if (url.username || url.password)
     throw usageFailure(
       `${source}: a base URL cannot contain a user name or password`,
-      'remove it; svc auth login stores credentials',
+      `${urlHint(text, source)}; to store credentials, run: svc auth login`,
     );
   if (url.search || url.hash || /[?#]/.test(text))
-    throw usageFailure(`${source}: a base URL cannot contain a query or a fragment`, EXAMPLE_HINT);
+    throw usageFailure(`${source}: a base URL cannot contain a query or a fragment`, urlHint(text, source));
   return url;
 }
 
-function schemeHint(text: string): string {
-  if (/^(["']).*\1$/.test(text)) return 'remove the quotes';
-  if (/\s/.test(text)) return 'remove the space or line break';
+// The next step after a text that is no base URL: the likely one, where `source` takes it.
+function urlHint(text: string, source: string): string {
   if (Number(/:(\d+)(?:\/|$)/.exec(text)?.[1]) > 65535) return 'a port is a number up to 65535';
-  if (!HOST_WITHOUT_SCHEME.test(text) || !URL.canParse(`http://${text}`)) return EXAMPLE_HINT;
-  return `did you mean ${isLoopbackUrl(new URL(`http://${text}`)) ? 'http' : 'https'}://${text}?`;
+  const url = likelyUrl(text);
+  if (!url) return /\s/.test(text) ? 'remove the space or line break' : 'use a URL like https://api.example.com';
+  if (source.startsWith('--')) return `write ${source} ${shellWord(url)}`;
+  return /^[A-Z_]+$/.test(source) ? `run: export ${source}=${shellWord(url)}` : `did you mean ${url}?`;
 }
 
-/** The path of an operation that a base URL ends in, as when the URL of a request is given; undefined if it ends in none. */
+// `localhost:8080`, `http//x.com`, `:8080`, `<https://x.com>`; undefined for a text without a host.
+function likelyUrl(text: string): string | undefined {
+  const bare = text
+    .trim()
+    .replace(/^["'<`]+|["'>`]+$/g, '')
+    .replace(/[?#].*$/s, '');
+  const [, scheme = '', rest = bare] =
+    /^([a-z]*)(?::[/\\]+|[/\\]{2,})(.*)$/is.exec(bare) ?? /^(https?):(.*)$/is.exec(bare) ?? [];
+  const host = rest.replace(/^.*@/s, '').replace(/^:?(?=\d{2,5}(?:\/|$))/, 'localhost:');
+  const isHost = /^(?:\[[\da-f:]+\]|localhost\b|[\w-]+(?:\.[\w-]+)*)(?::\d+)?(?:\/[\w.~%:/-]*)?$/i.test(host);
+  // A word such as `example` is no host.
+  if (!isHost || !(scheme || /[.:]|^localhost/.test(host)) || !URL.canParse(`http://${host}`)) return undefined;
+  const { hostname } = new URL(`http://${host}`);
+  const isInside = isLoopbackUrl({ hostname }) || /^[\d.]+$|^[\w-]+$/.test(hostname);
+  const isSecure = scheme === '' ? !isInside : !/^h?t{1,2}p$|^ws$/i.test(scheme);
+  return `${isSecure ? 'https' : 'http'}://${host}`;
+}
+
+/** The path of an operation, also without its version, that a base URL ends in, as when the URL of a request is given. */
 export function operationPathIn({ pathname }: URL): string | undefined {
-  return allOperations.find(({ path }) => pathname.replace(/\/$/, '').endsWith(path))?.path;
+  const paths = allOperations.flatMap(({ path }) => [path, path.replace(/^\/v1(?:\/preview)?/, '')]);
+  return paths.find((path) => pathname.replace(/\/$/, '').endsWith(path));
 }
 
 /** The URL of a path below a base URL. A path prefix stays; a base that ends in `/v1` does not give `/v1/v1`, and so on. */

@@ -109,15 +109,59 @@ describe('a base URL', () => {
   );
 
   it.each([
-    ['127.0.0.1:8080', 'did you mean http://127.0.0.1:8080?'],
-    ['localhost:8080/v1', 'did you mean http://localhost:8080/v1?'],
-    ['api.example.com/x', 'did you mean https://api.example.com/x?'],
-    ['ada:pw-1@api.example.com', 'use a URL like https://api.example.com'],
-    ['ftp://api.example.com', 'use a URL like https://api.example.com'],
+    ['127.0.0.1:8080', 'write --base-url http://127.0.0.1:8080'],
+    ['localhost', 'write --base-url http://localhost'],
+    ['localhost:8080/v1', 'write --base-url http://localhost:8080/v1'],
+    ['8080', 'write --base-url http://localhost:8080'],
+    [':8080/v1', 'write --base-url http://localhost:8080/v1'],
+    ['gpu-1:8000', 'write --base-url http://gpu-1:8000'],
+    ['10.0.0.1', 'write --base-url http://10.0.0.1'],
+    ['[::1]:8080', "write --base-url 'http://[::1]:8080'"],
+    ['api.example.com/x', 'write --base-url https://api.example.com/x'],
+    ['http//x', 'write --base-url http://x'],
+    ['http:/x', 'write --base-url http://x'],
+    ['https:x.com', 'write --base-url https://x.com'],
+    ['htps://x.com/v1', 'write --base-url https://x.com/v1'],
+    ['//x.com', 'write --base-url https://x.com'],
+    ['ws://x.com', 'write --base-url http://x.com'],
+    ['ftp://api.example.com', 'write --base-url https://api.example.com'],
+    ['<https://x.com>', 'write --base-url https://x.com'],
+    ['"https://x.com"', 'write --base-url https://x.com'],
+    ['https://x.com/v1?api-version=1#a', 'write --base-url https://x.com/v1'],
+    ['ada:pw-1@api.example.com', 'write --base-url https://api.example.com'],
+    [
+      'https://ada:pw-1@api.example.com',
+      'write --base-url https://api.example.com; to store credentials, run: svc auth login',
+    ],
     ['nope', 'use a URL like https://api.example.com'],
-  ])('without a scheme is corrected: %s', async (url, hint) => {
+    ['$BASE_URL', 'use a URL like https://api.example.com'],
+  ])('that is none is corrected: %s', async (url, hint) => {
     const { code, stderr } = await svc(['profile', 'set', 'p', '--base-url', url]);
     expect({ code, hint: stderr.split('\n')[1] }).toEqual({ code: 2, hint: `  ${hint}` });
     expect(stderr).not.toContain('pw-1');
+  });
+
+  it('of a variable is corrected by setting it', async () => {
+    const { stderr } = await svc(['chat', 'hi'], { env: { SVC_BASE_URL: 'localhost:8080' } });
+    expect(stderr).toContain('\n  run: export SVC_BASE_URL=http://localhost:8080\n');
+  });
+});
+
+describe('a missing credential', () => {
+  const login = 'svc auth login --profile default --base-url https://x.test';
+  it.each([
+    ['chat', { SVC_API_KEY: 'k' }, `run: export SVC_TOKEN="$SVC_API_KEY", or run: ${login}`],
+    ['chat', { API_KEY: 'k' }, `run: export SVC_TOKEN="$API_KEY", or run: ${login}`],
+    ['chat', { A_API_KEY: 'k' }, 'run: export SVC_TOKEN="$A_API_KEY", or add --token-env A_API_KEY, or run: '],
+    ['chat', { A_API_KEY: 'k', B_API_KEY: 'k' }, 'or set SVC_TOKEN, or add --token-env <variable>'],
+    ['call', { SVC_KEY: 'k' }, `run: export SVC_USERNAME=<name> SVC_PASSWORD="$SVC_KEY", or run: ${login}`],
+    ['call', { SVC_AUTH_TOKEN: 'k' }, 'run: export SVC_USERNAME=<name> SVC_PASSWORD="$SVC_AUTH_TOKEN"'],
+    ['call', { A_API_KEY: 'k' }, `run: ${login}, or set SVC_USERNAME=<name> SVC_PASSWORD=<password>`],
+  ])('of %s is taken from %j', async (command, variables, hint) => {
+    const args =
+      command === 'chat' ? ['chat', 'hi', '-m', 'm'] : ['call', 'start', '--project-id', 'a/b', '--op-name', 'x'];
+    const { code, stderr } = await svc(args, { env: { SVC_BASE_URL: 'https://x.test', ...variables } });
+    expect(code).toBe(4);
+    expect(stderr).toContain(hint);
   });
 });

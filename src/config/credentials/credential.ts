@@ -4,7 +4,7 @@ import { Failure, usageFailure } from '../../errors.ts';
 import { isLoopbackUrl } from '../../http/proxy.ts';
 import { REDACTED } from '../../output/redaction.ts';
 import type { Runtime } from '../../runtime.ts';
-import { otherToolVariables } from '../environment.ts';
+import { misnamedKeys, otherToolVariables } from '../environment.ts';
 import type { Profile } from '../profile-store.ts';
 import { loginCommand, type SelectedProfile } from '../select-profile.ts';
 import { readCommandSecret, readKeychainSecret, type SecretContext } from './secret-programs.ts';
@@ -171,7 +171,7 @@ export function requireCredentialSource(
   if (!source) {
     const hint = profile.credential_command
       ? `credential_command needs a user name: svc profile set ${name} --username NAME`
-      : `run: ${login}${scheme === 'bearer' ? ' (--no-token if it needs none)' : ''}, or set ${variablesOf(scheme, runtime)}${otherVariable(scheme, runtime)}`;
+      : loginHint(scheme, runtime, `${login}${scheme === 'bearer' ? ' (--no-token if it needs none)' : ''}`);
     throw new Failure('credentials', `no ${secrets} for ${origin} (profile "${name}")`, { hint });
   }
   const { origins = [], description } = source;
@@ -185,17 +185,17 @@ export function requireCredentialSource(
 
 type EnvironmentOf = Pick<Runtime, 'env' | 'credentials'>;
 
-/** The variables in which a credential is expected, for messages: `SVC_USERNAME and SVC_PASSWORD`. */
-function variablesOf(scheme: AuthScheme, { credentials = [] }: EnvironmentOf): string {
+// The login, or how a shell sets the variables; svc does not guess which of several keys of other tools is meant.
+function loginHint(scheme: AuthScheme, { env, credentials = [] }: EnvironmentOf, login: string): string {
   const { username, secret = '' } = credentials.find((one) => one.scheme === scheme) ?? {};
-  return username ? `${username} and ${secret}` : secret;
-}
-
-// Keys of other tools, which one flag reads; svc does not guess which of several is meant.
-function otherVariable(scheme: AuthScheme, { env }: EnvironmentOf): string {
-  const names = otherToolVariables('key', env);
-  if (scheme === 'basic' || names.length === 0) return '';
-  return `, or add --token-env ${names.length === 1 ? names[0] : '<variable>'}`;
+  const [own] = misnamedKeys(env);
+  const [other, ...more] = own ? [] : otherToolVariables('key', env);
+  const key = own ?? (more.length === 0 && !username ? other : undefined);
+  const user = username ? `${username}=<name> ` : '';
+  const flag = other && !username ? `, or add --token-env ${key ?? '<variable>'}` : '';
+  return key
+    ? `run: export ${user}${secret}="$${key}"${flag}, or run: ${login}`
+    : `run: ${login}, or set ${user}${secret}${username ? '=<password>' : ''}${flag}`;
 }
 
 function environmentSource(scheme: AuthScheme, { env, credentials = [] }: EnvironmentOf): CredentialSource | undefined {
