@@ -145,11 +145,10 @@ export function valueAxis(label: string, values: readonly number[], isWhole = fa
   return { ...axis, ticks, place: (value) => 0.5 + Math.sign(value - low) / 20 };
 }
 
-/** The axis of bars; those of whole numbers are a number wide at least. */
+/** The axis of bars; those of whole numbers are a number wide at least. One bar of a single value has one tick. */
 export function barsAxis(label: string, bars: readonly Pick<Bin, 'from' | 'to'>[], isWhole = false): Axis {
   const ends = bars.flatMap(({ from, to }) => [from, to]);
-  // A bar of one value is too narrow for an axis of its own.
-  return valueAxis(label, !isWhole && bars.length === 1 ? ends.slice(0, 1) : ends, isWhole);
+  return valueAxis(label, bars.length === 1 ? ends.slice(0, 1) : ends, isWhole);
 }
 
 /** A logarithmic axis of whole numbers; `low` is more than 0. */
@@ -171,7 +170,7 @@ const MIN_LOG_TICKS = 5;
 function logTicks(low: number, high: number): number[] {
   const first = Math.floor(Math.log10(low));
   const decades = Array.from({ length: Math.ceil(Math.log10(high)) - first + 1 }, (_, at) => 10 ** (first + at));
-  for (const factors of [[1], [1, 3], [1, 2, 5], [1, 1.5, 2, 3, 5, 7]]) {
+  for (const factors of [[1], [1, 3], [1, 2, 5], [1, 2, 3, 5], [1, 1.5, 2, 3, 5, 7]]) {
     const values = decades.flatMap((decade) => factors.map((factor) => factor * decade));
     const within = values.filter((value) => value >= low && value <= high);
     if (within.length >= MIN_LOG_TICKS) return within;

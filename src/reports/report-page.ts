@@ -97,7 +97,7 @@ export const REPORT_STYLE = `
 a{color:var(--bar)}
 dl{display:grid;grid-template-columns:repeat(auto-fit,minmax(8rem,1fr));gap:.5rem;margin:.75rem 0 0}
 dl div{background:var(--panel);border-radius:.5rem;padding:.5rem .75rem}
-dt{font-size:.85rem}dd{margin:0;font-size:1.25rem;font-variant-numeric:tabular-nums}
+dt{font-size:.85rem}dd{margin:0;font-size:1.1rem;font-variant-numeric:tabular-nums}
 table{border-collapse:collapse;width:100%;font-size:.9em;font-variant-numeric:tabular-nums}
 th,td{text-align:left;padding:.25rem .75rem .25rem 0;vertical-align:top;border-bottom:1px solid var(--line);white-space:pre-wrap}
 th{font-weight:600}.whole{white-space:nowrap}

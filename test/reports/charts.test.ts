@@ -61,7 +61,8 @@ it('histograms begin at the data, and a single value says so', async () => {
     summary: ' 3 lines, 4,500 in all, each 1,500.',
     ranges: ['1,500'],
   });
-  expect(chart(single.html, 'Latency')).toMatchObject({ summary: ' 3 lines, each 1.5 s.', ranges: ['1.5 s'] });
+  const latency = { summary: ' 3 lines, each 1.5 s.', ranges: ['1.5 s'], ticks: ['1.5 s'] };
+  expect(chart(single.html, 'Latency')).toMatchObject(latency);
   // --plot prints text to a pipe, too.
   expect(single.stdout).toMatch(
     /^3 lines: 3 done.*\nLatency\n {2}1,500 ms {2}3 █+\n\nPrompt tokens per line\n {2}1,500 {2}3 █+\n/s,

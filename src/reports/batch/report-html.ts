@@ -99,20 +99,21 @@ function charts(reports: readonly BatchReport[]): Markup {
     const [first = 0, second = 0, last = 0] = [edges[0], edges[1], edges.at(-1)];
     const format = unit === '' ? formatNumber : formatMilliseconds;
     const isSingle = edges.length === 2 && last - first === 1;
-    const isLinear = unit === '' || isSingle;
-    const x = isLinear
-      ? valueAxis(title, [first, last], true, format)
-      : logAxis(title, first || second / 1.25, last, format);
     const bars = all.map((distribution) => distribution.bars(edges));
+    const x =
+      unit === '' || isSingle
+        ? valueAxis(title, isSingle ? [first] : [first, last], true, format)
+        : logAxis(title, first || second / 1.25, last, format);
     const highest = Math.max(...bars.flat().map(({ count }) => count));
     return all.map(({ count, sum, max, percentile }, at) =>
       chartFigure({
         title: titleOf(title, reports, at),
         summary: `${formatCount(count())} ${pluralize(count(), 'line')}${unit === '' ? `, ${formatNumber(sum())} in all` : ''}, ${isSingle ? 'each' : 'at most'} ${format(max())}.`,
         ...{ x, yLabel: 'Lines', bars: bars[at] ?? [], highest },
-        marks: percentiles
-          .map((percent) => ({ percent, value: percentile(percent) }))
-          .map(({ percent, value }) => ({ value, label: `p${percent} ${format(value)}` })),
+        marks: (isSingle ? [] : percentiles).map((percent) => {
+          const value = percentile(percent);
+          return { value, label: `p${percent} ${format(value)}` };
+        }),
       }),
     );
   });
@@ -140,7 +141,7 @@ function timelines(reports: readonly BatchReport[]): Markup[] {
   const x = valueAxis(`Time since the first request (${unit})`, [0, seconds / length]);
   const highest = Math.max(...all.flat().map(({ perSecond }) => perSecond));
   const mostInFlight = Math.max(...all.flat().map(({ inFlight }) => inFlight));
-  return all.flatMap((slices, at) => {
+  const charts = all.map((slices, at) => {
     const start = slices[0]?.from ?? 0;
     const time = new Date(start * 1000).toISOString().slice(0, 19).replace('T', ' ');
     const from = slices.length > 0 ? ` From ${time} UTC.` : '';
@@ -149,18 +150,19 @@ function timelines(reports: readonly BatchReport[]): Markup[] {
       const place = { from: (slice.from - start) / length, to: (slice.to - start) / length };
       return { ...slice, ...place, count: slice.perSecond, bad: slice.notDonePerSecond };
     });
-    return [
-      chartFigure({
-        title: titleOf('Throughput', reports, at),
-        summary: `Lines that ended per second; those that are not done (${formatCount(failed)}) are marked.${from}`,
-        ...{ x, yLabel: 'Lines per second', badLabel: 'Not done per second', highest, bars },
-      }),
-      chartFigure({
-        title: titleOf('Requests in flight', reports, at),
-        summary: `The mean of each bar, at most ${formatNumber(Math.max(0, ...bars.map(({ inFlight }) => inFlight)))}.${from}`,
-        ...{ x, yLabel: 'Requests', highest: mostInFlight },
-        bars: bars.map(({ inFlight, ...bar }) => ({ from: bar.from, to: bar.to, count: inFlight })),
-      }),
-    ];
+    const throughput = chartFigure({
+      title: titleOf('Throughput', reports, at),
+      summary: `Lines that ended per second; those that are not done (${formatCount(failed)}) are marked.${from}`,
+      ...{ x, yLabel: 'Lines per second', badLabel: 'Not done per second', highest, bars },
+    });
+    const inFlight = chartFigure({
+      title: titleOf('Requests in flight', reports, at),
+      summary: `The mean of each bar, at most ${formatNumber(Math.max(0, ...bars.map((bar) => bar.inFlight)))}.${from}`,
+      ...{ x, yLabel: 'Requests', highest: mostInFlight },
+      bars: bars.map((bar) => ({ from: bar.from, to: bar.to, count: bar.inFlight })),
+    });
+    return { throughput, inFlight };
   });
+  // Of each kind, those of several reports beside each other.
+  return [...charts.map(({ throughput }) => throughput), ...charts.map(({ inFlight }) => inFlight)];
 }
