@@ -9,8 +9,7 @@ import { Failure } from '../errors.ts';
 import type { Middleware } from '../http/message.ts';
 import { isLoopbackUrl, proxySecrets } from '../http/proxy.ts';
 import type { Transport } from '../http/transport.ts';
-import { isRateLimitHeader } from '../operations/received-facts.ts';
-import { headerSecrets, isSecretHeader, redactHeaders } from '../output/redaction.ts';
+import { headerSecrets, isSecretResponseHeader, redactHeaders } from '../output/redaction.ts';
 import type { Runtime } from '../runtime.ts';
 import type { Settings } from './resolve-settings.ts';
 
@@ -45,9 +44,7 @@ function withVerboseLog(writeLine: (line: string) => Promise<void>): Middleware 
     await writeLine(length === undefined ? '> (body of unknown length)' : `> (body of ${length} bytes)`);
     const response = await next(request);
     await writeLine(`< ${response.status} ${response.statusText}`.trimEnd());
-    // The tokens of a rate limit are a count.
-    const isSecret = (name: string): boolean => isSecretHeader(name) && !isRateLimitHeader(name);
-    for (const line of redactHeaders(response.headers, isSecret)) await writeLine(`< ${line}`);
+    for (const line of redactHeaders(response.headers, isSecretResponseHeader)) await writeLine(`< ${line}`);
     return response;
   };
 }

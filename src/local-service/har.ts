@@ -31,7 +31,7 @@ import { parseJson } from '../json/parse-json.ts';
 import { pluralize } from '../json/pluralize.ts';
 import { type JsonValue, writeJson } from '../json/write-json.ts';
 import { operationAt } from '../operations/all-operations.ts';
-import { bodySecretForms, replaceSecrets } from '../output/redaction.ts';
+import { bodySecretForms, isSecretResponseHeader, replaceSecrets } from '../output/redaction.ts';
 import type { Runtime } from '../runtime.ts';
 import { version } from '../version.ts';
 import { createBodyCopy, redactBody, sendWithCopies } from './body-copy.ts';
@@ -115,9 +115,8 @@ async function writeAt(file: FileHandle, text: string, position: number): Promis
     written += (await file.write(bytes, written, bytes.length - written, position + written)).bytesWritten;
 }
 
-// Credentials, cookies and all that is unknown stay out of a recording.
+// Credentials and cookies stay out of a recording, as does every other request header, which replay does not need.
 const REQUEST_HEADERS = ['content-type', 'accept', 'user-agent', 'traceparent'];
-const RESPONSE_HEADERS = ['content-type', 'retry-after', 'x-request-id', 'allow', 'www-authenticate'];
 
 const SIZES = { headersSize: -1, cookies: [], httpVersion: 'HTTP/1.1' };
 
@@ -126,7 +125,7 @@ function harRequest(request: HttpRequest, sent: Buffer): JsonValue {
     ...SIZES,
     method: request.method,
     url: `http://localhost${requestPath(request)}`,
-    headers: harHeaders(request.headers, REQUEST_HEADERS),
+    headers: harHeaders(request.headers, (name) => REQUEST_HEADERS.includes(name.toLowerCase())),
     queryString: [],
     bodySize: sent.length,
     ...(sent.length > 0
@@ -137,18 +136,19 @@ function harRequest(request: HttpRequest, sent: Buffer): JsonValue {
 
 function harResponse(response: HttpResponse | undefined, received: Buffer, isCut: boolean): JsonValue {
   const { status = 0, headers = [] } = response ?? {};
+  const recorded = harHeaders(headers, (name) => !isSecretResponseHeader(name));
   return {
     ...SIZES,
-    ...{ status, statusText: '', headers: harHeaders(headers, RESPONSE_HEADERS), redirectURL: '' },
+    ...{ status, statusText: '', headers: recorded, redirectURL: '' },
     content: { size: received.length, mimeType: getHeader(headers, 'content-type') ?? '', ...bodyText(received) },
     bodySize: received.length,
     ...(isCut || !response ? { _cut: true } : {}),
   };
 }
 
-function harHeaders(headers: HttpHeaders, names: readonly string[]): JsonValue {
+function harHeaders(headers: HttpHeaders, isRecorded: (name: string) => boolean): JsonValue {
   return headers
-    .filter(([name]) => names.includes(name.toLowerCase()))
+    .filter(([name]) => isRecorded(name))
     .map(([name, value]) => ({ name, value: value.replace(/[^\x20-\x7e]/g, '?') }));
 }
 

@@ -10,6 +10,7 @@ import { getHeader, type HttpRequest, type Middleware, type Send } from '../http
 import type { Transport } from '../http/transport.ts';
 import { typedOperations } from '../operations/all-operations.ts';
 import type { Operation } from '../operations/operation.ts';
+import { responseRequestId } from '../operations/received-facts.ts';
 import type { Runtime } from '../runtime.ts';
 import { chatResponder } from './handlers/chat.ts';
 import { handleFeedbackSchema } from './handlers/feedback-schema.ts';
@@ -106,7 +107,7 @@ export async function openLocalService(
   const send: Send = async (request) => {
     const response = await respondOrFail(request);
     // An upstream server has given one already.
-    if (getHeader(response.headers, 'x-request-id') !== undefined) return response;
+    if (responseRequestId(response.headers) !== undefined) return response;
     return { ...response, headers: [...response.headers, ['X-Request-Id', uuidV7(now(), randomBytes(10))]] };
   };
   return { send, observe: metrics.observe, close: store.close };

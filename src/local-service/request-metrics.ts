@@ -1,6 +1,7 @@
 import { notifyBodyEnd } from '../http/body-chunks.ts';
-import { getHeader, type Middleware } from '../http/message.ts';
+import type { Middleware } from '../http/message.ts';
 import { writeJson } from '../json/write-json.ts';
+import { responseRequestId } from '../operations/received-facts.ts';
 import { requestPath } from './responses.ts';
 import { routeAt } from './routes.ts';
 
@@ -52,7 +53,7 @@ export function createRequestMetrics(
       };
       try {
         const response = await next(request);
-        const requestId = getHeader(response.headers, 'x-request-id');
+        const requestId = responseRequestId(response.headers);
         return await notifyBodyEnd(response, async () => end(response.status, requestId));
       } catch (error) {
         end(0);

@@ -16,8 +16,9 @@ import { HttpError } from './responses.ts';
 export type Upstream = ReturnType<typeof createUpstream>;
 
 const REQUEST_HEADERS = ['content-type', 'content-encoding', 'accept'];
-// Cookies and the like concern only the upstream server and this service.
-const RESPONSE_HEADERS = ['content-type', 'retry-after', 'x-request-id'];
+// What concerns one connection, the compressed body or the origin of the upstream server. A client gets every other header.
+const OWN_RESPONSE_HEADERS =
+  /^(connection|keep-alive|te|trailer|transfer-encoding|upgrade|proxy-.*|content-(encoding|length)|location|set-cookie|access-control-.*|alt-svc|clear-site-data|strict-transport-security)$/i;
 
 /**
  * An upstream server at a base URL, reached by `send` within the usual limits. The caller's credentials are never forwarded:
@@ -49,9 +50,9 @@ export function createUpstream(baseUrl: URL, token: string | undefined, send: Se
     return {
       status: response.status,
       statusText: response.statusText,
-      headers: pickHeaders(response.headers, RESPONSE_HEADERS).map(
-        ([name, value]) => [name, replaceSecrets(value, secrets)] as const,
-      ),
+      headers: response.headers
+        .filter(([name]) => !OWN_RESPONSE_HEADERS.test(name))
+        .map(([name, value]) => [name, replaceSecrets(value, secrets)] as const),
       body: redactChunks(decompressResponse(response, () => {}).body, secrets),
     };
   };

@@ -255,7 +255,8 @@ export function isRateLimitHeader(name: string): boolean {
   return /^(x-)?ratelimit|^retry-after/i.test(name);
 }
 
-function responseRequestId(headers: HttpHeaders): string | undefined {
+/** The id that a server gave the request, in any of the headers used for it. */
+export function responseRequestId(headers: HttpHeaders): string | undefined {
   const names = ['x-request-id', 'request-id', 'x-correlation-id'];
   return names.map((name) => getHeader(headers, name)).find((id) => id !== undefined);
 }

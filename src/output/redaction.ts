@@ -12,6 +12,7 @@ import {
   stringOf,
 } from '../json/json-node.ts';
 import type { Operation } from '../operations/operation.ts';
+import { isRateLimitHeader } from '../operations/received-facts.ts';
 import type { Runtime } from '../runtime.ts';
 
 export const REDACTED = '[redacted]';
@@ -195,6 +196,11 @@ export function headerSecrets(headers: HttpHeaders): string[] {
 
 export function isSecretHeader(name: string): boolean {
   return /auth|cookie|key|secret|token|password|credential/i.test(name);
+}
+
+/** The tokens of a rate limit are a count, and a challenge names only the scheme that a server wants. */
+export function isSecretResponseHeader(name: string): boolean {
+  return isSecretHeader(name) && !isRateLimitHeader(name) && !/^(www|proxy)-authenticate$/i.test(name);
 }
 
 // Tokens of services, and JSON Web Tokens. Digits are looked for after a beginning alone, so that a text is read in linear time.

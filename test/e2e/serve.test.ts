@@ -215,21 +215,55 @@ describe('svc serve', () => {
   });
 
   it('forwards chats to an upstream server, without the credentials of the caller', async () => {
-    const upstream = await rawServer((socket) =>
-      socket.end(
-        httpAnswer('{"choices":[],"model":"up"}', '200 OK', 'Content-Type: application/json\r\nSet-Cookie: a=b\r\n'),
-      ),
-    );
+    const upstream = await rawServer((socket) => socket.end(httpAnswer('{"choices":[],"model":"up"}')));
     const { url, env } = await serve(['--upstream', `${upstream.url}/v1`], { env: { SVC_UPSTREAM_TOKEN: 'up-token' } });
     const body = '{"messages":[], "priority":5,"seed":9007199254740993}';
     const reply = await post(`${url}/v1/chat/completions`, body, { Authorization: `Bearer ${env.SVC_TOKEN}` });
     expect(reply).toMatchObject({ status: 200, text: '{"choices":[],"model":"up"}' });
-    expect(reply.headers.get('set-cookie')).toBeNull();
     const request = upstream.received[0]?.toString() ?? '';
     expect(request).toMatch(/^POST \/v1\/chat\/completions HTTP/);
     expect(request).toContain('\r\nAuthorization: Bearer up-token\r\n');
     expect(request).not.toContain(env.SVC_TOKEN);
     expect(request.endsWith(body)).toBe(true);
+  });
+
+  it('passes on and records what an upstream server says in headers, but for what concerns only the two', async () => {
+    const passed = {
+      'content-type': 'application/json',
+      date: 'Tue, 01 Jan 2030 00:00:00 GMT',
+      'request-id': 'r-1',
+      'retry-after-ms': '10',
+      'www-authenticate': 'Bearer',
+      'x-litellm-response-cost': '0.25',
+      'x-new-header': 'new',
+      'x-new-token': 'secret-2',
+      'x-ratelimit-remaining-tokens': '7',
+    };
+    const own = {
+      'Access-Control-Allow-Origin': '*',
+      'Keep-Alive': 'timeout=9',
+      Location: 'https://other.example/',
+      'Set-Cookie': 'a=secret-1',
+      'Strict-Transport-Security': 'max-age=9',
+    };
+    const lines = Object.entries({ ...passed, ...own }).map(([name, value]) => `${name}: ${value}\r\n`);
+    const upstream = await rawServer((socket) =>
+      socket.end(httpAnswer('{"choices":[]}', '429 Busy', lines.join('')), 'latin1'),
+    );
+    const har = join(temporaryDirectory(), 'r.har');
+    const chat = async (flags: readonly string[]) => {
+      const { url, child } = await serve(['--no-auth', ...flags]);
+      const { status, headers } = await post(`${url}/v1/chat/completions`, '{"messages":[]}');
+      child.kill('SIGTERM');
+      await waitForExit(child);
+      return { status, headers: Object.fromEntries(headers) };
+    };
+    const connection = { connection: 'keep-alive', 'keep-alive': 'timeout=5', 'transfer-encoding': 'chunked' };
+    const reply = { status: 429, headers: { ...passed, ...connection } };
+    expect(await chat(['--upstream', upstream.url, '--record', har])).toEqual(reply);
+    expect(readFileSync(har, 'utf8')).not.toContain('secret-');
+    const { date, 'x-new-token': token, ...replayed } = passed;
+    expect(await chat(['--replay', har])).toMatchObject({ status: 429, headers: replayed });
   });
 
   it('serves only the models of --models', async () => {
