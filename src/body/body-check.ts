@@ -1,10 +1,10 @@
 import { Failure, type Issue } from '../errors.ts';
 import { fieldFlag, flagName, type Shape } from '../fields/field.ts';
 import type { Finding } from '../fields/finding.ts';
-import { likelyValues } from '../fields/mismatch-message.ts';
+import { likelyJson } from '../fields/mismatch-message.ts';
 import { flagTerm } from '../flag.ts';
 import type { JsonNode, JsonPath } from '../json/json-node.ts';
-import { formatJsonPath, getMember, kindOf, membersOf, nodeAtPath, rootOf, stringOf } from '../json/json-node.ts';
+import { formatJsonPath, getMember, kindOf, membersOf, nodeAtPath, rootOf } from '../json/json-node.ts';
 import { allOperations } from '../operations/all-operations.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
 import { formatPlace, issueText } from '../output/failure-text.ts';
@@ -244,10 +244,13 @@ function flagHint(label: string, { code, path }: Finding, operation: Operation, 
   if (code !== 'invalid' || isReadOnly) return '';
   const [, list, index] = /^--set ([^=]*?\w)\.(\d+)\b/.exec(label) ?? [];
   if (list) return `; write the element as ${list}[${index}]`;
-  const text = node && kindOf(node) === 'string' ? stringOf(node) : '';
-  const [meant = '<json>'] = likelyValues({ type: 'object', fields: operation.body }, path, text);
-  const name = label.startsWith('--set ') ? label.slice('--set '.length) : undefined;
-  if (name) return `; ${meant === '<json>' ? 'to set JSON, ' : ''}write --set ${shellWord(`${name}:=${meant}`)}`;
+  // A flag of a text takes no object.
+  const isText =
+    fields[String(path.at(-1))]?.wider?.some(({ type }) => type === 'object') && path.length === target.length + 1;
+  const name = label.startsWith('--set ') ? label.slice('--set '.length) : isText ? String(path.at(-1)) : undefined;
+  const [meant = '<json>'] = node ? likelyJson({ type: 'object', fields: operation.body }, path, node) : [];
+  if (name)
+    return `; ${meant === '<json>' || isText ? 'to set JSON, ' : ''}write --set ${shellWord(`${name}:=${meant}`)}`;
   const takesAge = Object.entries(fields).some(
     ([name, { acceptsAge }]) => acceptsAge && label === `--${flagName(name)}`,
   );

@@ -6,7 +6,9 @@ import type { Draft } from './draft.ts';
 const TYPOGRAPHIC_EDGE = /^["'\s]*[\u2018-\u201f\u00ab\u00bb\u00a0]|[\u201c-\u201f\u00ab\u00bb\u00a0]$/;
 
 /** What is sent as it was typed, but was probably meant differently. */
-export function likelyMistakes(args: readonly string[], given: BodyFlags): string[] {
+export function likelyMistakes(args: readonly string[], given: BodyFlags, hasRows: boolean): string[] {
+  const texts = ['system', 'developer', 'prefill'].flatMap((name) => givenText(given, name) ?? []);
+  const column = /\{\{ *\w[\w .-]*\}\}/.exec([...args, ...texts, ...givenTexts(given, 'message')].join('\n'))?.[0];
   const edge = args.find((word) => TYPOGRAPHIC_EDGE.test(word));
   const lists = Array.from(given.keys()).flatMap((name) =>
     givenTexts(given, name).flatMap((text) => {
@@ -26,11 +28,14 @@ export function likelyMistakes(args: readonly string[], given: BodyFlags): strin
       ? [`--model ${JSON.stringify(model)} is sent as it is; is a variable unset, or its value missing?`]
       : []),
     ...(/^[^:\s]+:(?!\d+$)[^:\s]+$/.test(givenText(given, 'user') ?? '')
-      ? ['--user is the end user in the body, and its value is sent; for credentials, run: svc auth login']
+      ? ['--user is sent in the body as the identifier of the end user; for credentials, run: svc auth login']
       : []),
     ...files.flatMap(({ name, file }) =>
       file ? [`--${name} @${file} is sent as text; for the text of the file, write --${name} "$(cat ${file})"`] : [],
     ),
+    ...(column === undefined || hasRows
+      ? []
+      : [`${column} is sent as it is; to fill it in from the columns of a table, add --rows <file>`]),
     ...(edge === undefined
       ? []
       : [`${JSON.stringify(edge)} begins or ends with a typographic quote or a no-break space, which is sent`]),

@@ -194,7 +194,7 @@ function scalarJson(scalar: Scalar): string {
 function numberJson(scalar: Scalar, source: string, value: number): string {
   if (/^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(source)) return source;
   if (!Number.isFinite(value) && /[a-z]/i.test(source.replace(/e/gi, '')))
-    throw new YamlError(`${source} is not a JSON number`, offsetOf(scalar), 'use null');
+    throw new YamlError(`${source} is not a JSON number`, offsetOf(scalar), 'use a number or null');
   const [, sign = '', whole = '', fraction = '', power = ''] =
     /^([-+]?)0*(\d*)\.?(\d*)((?:[eE][-+]?\d+)?)$/.exec(source) ?? [];
   return `${sign === '-' ? '-' : ''}${whole || '0'}${fraction && `.${fraction}`}${power}`;

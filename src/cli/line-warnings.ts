@@ -11,13 +11,16 @@ import type { PreparedCommandLine } from './prepare-command-line.ts';
 // The variables that svc sets for its children.
 const GIVEN_VARIABLES = ['SVC_CALL_ID', 'SVC_TRACE_ID', 'SVC_CREDENTIAL'];
 
+const MIN_LIKELY_MILLISECONDS = 500;
+const SECONDS_PER_DAY = 86_400;
+
 /** What a command line and its environment seem to mean, and svc does not do. */
 export async function lineWarnings(line: PreparedCommandLine, { env, credentials = [] }: Runtime): Promise<string[]> {
   const { tokens, command } = line;
   const outputs = tokens.flatMap(({ flag, value }) => (flag?.name === 'output' && value !== undefined ? [value] : []));
   const [first, last] = [outputs[0], outputs.at(-1)];
   const warnings = first === last ? [] : [`--output was given twice: only ${last} is written, not ${first}`];
-  warnings.push(...otherFormat(line, last), ...commandPrompt(line));
+  warnings.push(...otherFormat(line, last), ...commandPrompt(line), ...bareDurations(line, env));
   const counted = tokens.find(
     ({ start, flag }, at) => start === '-n' && flag && /^\d+$/.test(tokens[at + 1]?.value ?? ''),
   );
@@ -72,6 +75,37 @@ function otherFormat({ tokens, command }: PreparedCommandLine, output = ''): str
     ? `for a page: svc batch report ${shellWord(output)} --html <file>`
     : `for a table: svc batch merge ${shellWord(output)} ${table} -o <file>`;
   return [`-o ${output} writes JSON Lines; ${hint}`];
+}
+
+// Numbers without a unit that are rather milliseconds (docs/internals/decisions/0065-numbers-without-a-unit.md).
+function bareDurations({ tokens }: PreparedCommandLine, env: Runtime['env']): string[] {
+  const ofFlags = tokens.flatMap(({ flag, form, value = '' }) => {
+    if (flag?.value === '<duration>') return [[`${form} ${value}`, value] as const];
+    if (flag?.name !== 'fault') return [];
+    return Array.from(
+      value.matchAll(/\b(?:delay|ttft)=(\d+)(?=,|$)/g),
+      ([term, number = '']) => [term, number] as const,
+    );
+  });
+  const ofVariables = settings.flatMap(({ kind, variable }: Setting) => {
+    const value = (kind === 'duration' && variable && env[variable]) || '';
+    return value === '' ? [] : [[`${variable}=${value}`, value] as const];
+  });
+  return [...ofFlags, ...ofVariables].flatMap(([label, text]) =>
+    isLikelyMilliseconds(text)
+      ? [`${label} is ${text} seconds; write ${text}s for seconds, or ${text}ms for milliseconds`]
+      : [],
+  );
+}
+
+function isLikelyMilliseconds(text: string): boolean {
+  const number = /^\d+$/.test(text) ? Number(text) : 0;
+  // Beyond what a timer takes, it is an error.
+  return (
+    number >= MIN_LIKELY_MILLISECONDS &&
+    number * 1000 < 2 ** 31 &&
+    !(number % 300 === 0 && SECONDS_PER_DAY % number === 0)
+  );
 }
 
 // Operands that begin as commands of other tools do, joined by line feeds.

@@ -167,8 +167,12 @@ function joinedMistake(
   );
 }
 
-// Flags that take the number which other tools have after these switches of a batch, which takes no words.
-const countFlags: { readonly [name: string]: string } = { 'fail-fast': '--max-failures', 'retry-unknown': '--retries' };
+// Flags that take the number which other tools have after these.
+const countFlags: { readonly [name: string]: string } = {
+  'fail-fast': '--max-failures',
+  'retry-unknown': '--retries',
+  logprobs: '--logprobs --top-logprobs',
+};
 
 function findMistake(
   token: LineToken,
@@ -200,11 +204,12 @@ function findMistake(
       `write ${form} ${flag.value}; if it is the value, write ${form}=${next}`,
     );
   }
-  const counted = value === undefined && /^\d+%?$/.test(next ?? '') ? countFlags[flag.name] : undefined;
+  const count = value ?? next ?? '';
+  const counted = /^\d+%?$/.test(count) && form === `--${flag.name}` ? countFlags[flag.name] : undefined;
   if (counted)
     return usageFailure(
-      `${form} takes no value, but the next word is ${JSON.stringify(next)}`,
-      `write ${counted} ${next} instead of ${form}, or ${form} alone`,
+      `${form} takes no value, but ${value === undefined ? `the next word is ${JSON.stringify(count)}` : `${count} follows it`}`,
+      `write ${counted} ${count} instead of ${form}, or ${form} alone${flag.takes === 'boolean' ? `; if it is text, write it after all flags: -- ${count}` : ''}`,
     );
   if (flag.takes !== 'boolean') return undefined;
   if (value === undefined) return booleanValueFailure(form, flag, next, command);

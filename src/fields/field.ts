@@ -3,7 +3,11 @@ import { type JsonValue, writeJson } from '../json/write-json.ts';
 import { type StringFormat, stringFormats } from './string-formats.ts';
 
 /** The type of a value: seven kinds, and `either` for the few fields with several. */
-export type Shape = { readonly nullable?: true } & (
+export type Shape = {
+  readonly nullable?: true;
+  /** The JSON that a text or a number in its place likely means; `<text>` stands for it. */
+  readonly meant?: string;
+} & (
   | { readonly type: 'string'; readonly format?: StringFormat; readonly oneOf?: readonly string[] }
   | { readonly type: 'number' | 'integer'; readonly min?: number | bigint; readonly max?: number | bigint }
   | { readonly type: 'boolean' }

@@ -6,6 +6,8 @@ import { type Field, type Shape, shownBounds } from './field.ts';
 import { hasFormat, referenceKind, stringFormats } from './string-formats.ts';
 
 const MAX_SHOWN_CHARS = 40;
+// Of a value that a hint repeats.
+const MAX_MEANT_CHARS = 200;
 
 /** The values that a shape accepts: `an integer from 1 to 5000 or null`; for a flag, without null. */
 export function describeShape(shape: Shape, isFlag = false): string {
@@ -26,12 +28,7 @@ export function mismatchMessage(rootShape: Shape, path: JsonPath, node: JsonNode
   const named = expressible.filter((form) => !('format' in form));
   const forms = [...formsOf(shape), ...named.flatMap(formsOf), ...nullForm(shape, isFlag)];
   const accepted = joinWithOr([...new Set(forms)]);
-  const hint =
-    expressible.length < wider.length
-      ? `; to set JSON, write --set ${path.at(-1)}:=...`
-      : isFlag
-        ? dayHint(shape, node)
-        : (quotedValueHint(shape, node) ?? dayHint(shape, node));
+  const hint = isFlag ? dayHint(shape, node) : (meantHint(shape, node) ?? dayHint(shape, node));
   return `must be ${accepted}${shape.isSecret ? '' : `, not ${describeValue(node)}`}${hint}`;
 }
 
@@ -74,20 +71,27 @@ function shapeAtPath(rootShape: Shape, path: JsonPath): Shape {
   }, rootShape);
 }
 
-/** The JSON that a text likely means at a path, where its string is no valid value: 0.7 by `0,7`, or the array of `["a"]`. */
-export function likelyValues(rootShape: Shape, path: JsonPath, text: string): string[] {
-  const { type } = shapeAtPath(rootShape, path);
-  if (type === 'boolean') return /^(?:true|false)$/i.test(text) ? [text.toLowerCase()] : [];
+/** The JSON that a value of another type likely means at a path: 0.7 for "0,7", the array that a text holds, or what the field has for a text. */
+export function likelyJson(rootShape: Shape, path: JsonPath, node: JsonNode): string[] {
+  const shape = shapeAtPath(rootShape, path);
+  const { type, meant } = shape;
+  const kind = kindOf(node);
+  const text = kind === 'string' ? stringOf(node) : kind === 'number' && type === 'boolean' ? rawText(node) : '';
+  if (text === '' || text.length > MAX_MEANT_CHARS) return [];
   if (type === 'number' || type === 'integer')
     return likelyNumbers(text).filter((one) => type === 'number' || isIntegerLiteral(one));
-  const root = type === 'list' || type === 'object' ? tryParseJson(text) : undefined;
-  return root && kindOf(root) === type ? [text] : [];
+  if (type === 'boolean' && /^(?:true|false)$/i.test(text)) return [text.toLowerCase()];
+  const root = /^[[{]/.test(text) ? tryParseJson(text) : undefined;
+  if (root) return kindOf(root) === type || meant ? [text] : [];
+  return meant ? [meant.replace('<text>', () => JSON.stringify(text).slice(1, -1))] : [];
 }
 
-function quotedValueHint(shape: Shape, node: JsonNode): string | undefined {
-  const values = kindOf(node) === 'string' ? likelyValues(shape, [], stringOf(node)) : [];
-  const short = values.filter((value) => value.length <= MAX_SHOWN_CHARS);
-  return short.length > 0 ? `; write ${joinWithOr(short)} without quotes` : undefined;
+function meantHint(shape: Shape, node: JsonNode): string | undefined {
+  if (shape.type === 'list' && shape.of.type === 'object' && kindOf(node) === 'object')
+    return '; write it in brackets: [{...}]';
+  const values = likelyJson(shape, [], node);
+  if (values.length === 0) return undefined;
+  return `; write ${joinWithOr(values)}${/^[[{]|^true,/.test(values.join('')) ? '' : ' without quotes'}`;
 }
 
 function dayHint(shape: Shape, node: JsonNode): string {

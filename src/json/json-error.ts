@@ -35,7 +35,7 @@ export function resemblance(
 export const UNEXPECTED_END = 'unexpected end of input';
 
 export function unexpectedByteError(bytes: Buffer, at: number, expected: string): JsonError {
-  if (at >= bytes.length) return new JsonError(UNEXPECTED_END, at);
+  if (at >= bytes.length) return new JsonError(UNEXPECTED_END, at, `${expected} is missing, or the text was cut off`);
   const [found = ''] = bytes.toString('utf8', at, at + 4);
   if (found === "'") return new JsonError('single quotes are not JSON', at, 'use double quotes');
   if (found === '\\') return new JsonError('a backslash outside a string', at, 'remove it');

@@ -7,6 +7,8 @@ import { decodeUtf8 } from './utf8.ts';
 // After a read beyond the end, V8 makes all later reads of a loop slower. Loops over whitespace and digits often reach the
 // end of the text, so they compare with the length; a string ends with a quote.
 
+const CUT_STRING = 'a closing quote is missing, or the text was cut off';
+
 function isPlainByte(byte: number): boolean {
   return byte >= ascii.SPACE && byte !== ascii.QUOTE && byte !== ascii.BACKSLASH;
 }
@@ -15,7 +17,7 @@ function isPlainByte(byte: number): boolean {
 export function scanString(bytes: Buffer, from: number): number {
   for (let at = from + 1; ; ) {
     while (isPlainByte(bytes[at] ?? 0)) at += 1;
-    if (at >= bytes.length) throw new JsonError('the text ends inside a string', at);
+    if (at >= bytes.length) throw new JsonError('the text ends inside a string', at, CUT_STRING);
     const byte = bytes[at];
     if (byte === ascii.QUOTE) return at + 1;
     if (byte !== ascii.BACKSLASH) {
@@ -74,7 +76,7 @@ function scanEscape(bytes: Buffer, from: number): number {
   if (escapeBytes[kind] === 1) return 2;
   if (kind !== 0x75) throw new JsonError('invalid escape sequence', from);
   for (let at = from + 2; at < from + 6; at += 1) {
-    if (at >= length) throw new JsonError('the text ends inside a string', length);
+    if (at >= length) throw new JsonError('the text ends inside a string', length, CUT_STRING);
     if (hexBytes[bytes[at] ?? 0] !== 1) throw new JsonError('\\u needs four hexadecimal digits', from);
   }
   return 6;
@@ -92,7 +94,7 @@ function scanDigits(bytes: Buffer, from: number, start: number): number {
 }
 
 function nonFiniteError(word: string, at: number): JsonError {
-  return new JsonError(`${word} is not a JSON number`, at, 'use null');
+  return new JsonError(`${word} is not a JSON number`, at, 'use a number or null');
 }
 
 function isDigit(byte: number): boolean {

@@ -36,9 +36,10 @@ const responseSchemaFields: Fields = {
 export const chatRequestFields: Fields = {
   messages: list(
     'Instructions and conversation',
-    { type: 'object', hasOpenFields: true, fields: messageFields },
+    { type: 'object', hasOpenFields: true, fields: messageFields, meant: '{"role":"user","content":"<text>"}' },
     {
       required: true,
+      meant: '[{"role":"user","content":"<text>"}]',
       flagSummary: 'Instructions and conversation, as a JSON array; not needed with a prompt',
       sample: [{ role: 'user', content: 'Where is my parcel?' }],
     },
@@ -49,7 +50,10 @@ export const chatRequestFields: Fields = {
     advice: { min: -2, max: 2 },
   }),
   logit_bias: sampling.object('Bias added to the logits of tokens, by token id', { sample: { '42': -1 } }),
-  logprobs: responseOrNull.boolean('Return the log probability of each token', { default: false }),
+  logprobs: responseOrNull.boolean('Return the log probability of each token', {
+    default: false,
+    meant: 'true, and "top_logprobs":<text>',
+  }),
   top_logprobs: responseOrNull.integer('Most likely tokens to return at each position; needs logprobs', {
     default: 0,
     advice: { min: -1, needs: 'logprobs' },
@@ -72,6 +76,7 @@ export const chatRequestFields: Fields = {
   }),
   response_format: response.object('Format of the response', {
     hasOpenFields: true,
+    meant: '{"type":"<text>"}',
     flagSummary: 'Format of the response; --json-schema is shorter',
     fields: {
       type: json('Type of the format, such as json_schema', {
@@ -145,6 +150,7 @@ export const chatRequestFields: Fields = {
         { type: 'object', fields: { type: string('Kind', { oneOf: ['allowed_tools'] }) }, isUsual: true },
         { type: 'object' },
       ],
+      meant: '{"type":"function","function":{"name":"<text>"}}',
       default: 'none',
     },
   ),
@@ -254,7 +260,7 @@ export const chatEngineFields: Fields = {
   documents: engineOrNull.list(
     'Documents for retrieval; preferably with title and text; no effect if the template lacks support',
     { type: 'object' },
-    { sample: [{ title: 'Parcels', text: 'Parcels take two days.' }] },
+    { meant: '[{"text":"<text>"}]', sample: [{ title: 'Parcels', text: 'Parcels take two days.' }] },
   ),
   chat_template: engineOrNull.string('Chat template; required if the model defines none', { sample: '{{ messages }}' }),
   chat_template_kwargs: engine.object('Additional arguments of the chat template', { sample: { brief: true } }),

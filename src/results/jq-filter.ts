@@ -131,9 +131,22 @@ export function filteredSink(sink: Sink, filter: JqFilter, locate: (failure: Fai
 
 // `choices[0].text`, and `$.choices` of JSONPath.
 function syntaxHint(filter: string): string {
+  const open = openBracket(filter);
+  if (open) return `close the ${open}, or see https://jqlang.org/manual for the syntax`;
   const [, path] = /^\$?\.?(\w+(?:\.\w+|\[\d*\])*)$/.exec(filter) ?? [];
   if (path === undefined || filter.startsWith('.')) return 'see https://jqlang.org/manual for the syntax';
   return `did you mean --jq ${shellWord(`.${path}`)}?`;
+}
+
+// The first bracket that is not closed, unless a string, a comment or an interpolation could hold it.
+function openBracket(filter: string): string | undefined {
+  if (/["#]/.test(filter)) return undefined;
+  const open: string[] = [];
+  for (const [bracket] of filter.matchAll(/[[({\])}]/g)) {
+    if ('[({'.includes(bracket)) open.push(bracket);
+    else open.pop();
+  }
+  return open.at(-1);
 }
 
 function tooLargeFailure(label: string, chars: number): Failure {

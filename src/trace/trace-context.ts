@@ -16,6 +16,7 @@ export interface TraceParent {
 
 const SAMPLED_FLAGS = '01';
 const MAX_SHOWN_CHARS = 80;
+const TRACE_PARENT_FORM = 'its form is 00-<32 hex digits>-<16 hex digits>-01, or unset it';
 
 /** The parent that TRACEPARENT names (W3C Trace Context); undefined if it is unset, invalid or all zero. */
 export function readTraceParent({ TRACEPARENT: text = '' }: Runtime['env']): TraceParent | undefined {
@@ -35,7 +36,8 @@ export async function readParent(
   const { env } = runtime;
   const parent = readTraceParent(env);
   const text = JSON.stringify(env.TRACEPARENT?.slice(0, MAX_SHOWN_CHARS));
-  if (env.TRACEPARENT && !parent) await report.note(`TRACEPARENT is not valid and is ignored: ${text}`);
+  if (env.TRACEPARENT && !parent)
+    await report.note(`TRACEPARENT is not valid and is ignored: ${text}; ${TRACE_PARENT_FORM}`);
   return parent;
 }
 

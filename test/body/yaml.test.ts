@@ -90,7 +90,7 @@ logit_bias: {42: -1, 1e400: 1e400}
     expect({ code, stderr }).toEqual({
       code: 3,
       stderr: `svc: the body is invalid in 2 places; nothing was sent
-  body.yaml:4:7 seed: must be an integer from -9223372036854776000 to 9223372036854776000 or null, not "x"
+  body.yaml:4:7 seed: must be an integer from -9223372036854775808 to 9223372036854775807 or null, not "x"
   body.yaml:5:4 n: must be an integer or null, not 1.5
 `,
     });
@@ -101,9 +101,13 @@ logit_bias: {42: -1, 1e400: 1e400}
     [
       '.nan',
       'messages: []\ntemperature: .nan\n',
-      'body.yaml:2:14: invalid YAML body: .nan is not a JSON number; use null',
+      'body.yaml:2:14: invalid YAML body: .nan is not a JSON number; use a number or null',
     ],
-    ['.inf', 'temperature: -.inf\n', 'body.yaml:1:14: invalid YAML body: -.inf is not a JSON number; use null'],
+    [
+      '.inf',
+      'temperature: -.inf\n',
+      'body.yaml:1:14: invalid YAML body: -.inf is not a JSON number; use a number or null',
+    ],
     [
       '%YAML 1.1',
       '%YAML 1.1\n---\nmessages: []\n',

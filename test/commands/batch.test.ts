@@ -217,7 +217,7 @@ describe('a batch', () => {
     const ids = readFileSync(join(cwd, 'out.jsonl'), 'utf8').matchAll(/^{"line":\d+,"id":([^,]*)/gm);
     expect(Array.from(ids, ([, id]) => id)).toEqual(['"a"', '"b"', '12345678901234567890', '7', '"a"', 'null']);
     expect(stderr).not.toMatch(/in.jsonl:[1-5] custom_id/);
-    expect(stderr).toContain('lines share a custom_id, so the id of a result names several lines: 1, 5');
+    expect(stderr).toContain('lines share a custom_id, so the id of a result names several: "a" in lines 1, 5');
     for (const prompt of ['p1', 'p2']) expect(bodies).toContain(JSON.stringify(chat(prompt)));
     expect(lines()[2]?.error?.issues[0]).toMatchObject({ at: 'in.jsonl:3:99' });
   });

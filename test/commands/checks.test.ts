@@ -117,7 +117,7 @@ describe('errors of the interface', () => {
     [
       'chat',
       chat(',"seed":9223372036854776001'),
-      /seed: must be an integer from -9223372036854776000 to 9223372036854776000 or null, not 9223372036854776001/,
+      /seed: must be an integer from -9223372036854775808 to 9223372036854775807 or null, not 9223372036854776001/,
     ],
     ['chat', chat(',"seed":-9223372036854776001'), /seed/],
     ['chat', chat(',"truncate_prompt_tokens":-2'), /truncate_prompt_tokens/],
@@ -177,7 +177,7 @@ describe('errors of the interface', () => {
     expect(code).toBe(3);
     expect(stderr).toBe(
       'svc: the body is invalid in 4 places; nothing was sent\n' +
-        '  stdin:2:10 seed: must be an integer from -9223372036854776000 to 9223372036854776000 or null, not "x"\n' +
+        '  stdin:2:10 seed: must be an integer from -9223372036854775808 to 9223372036854775807 or null, not "x"\n' +
         '  stdin:3:7 n: must be an integer or null, not 1.5\n' +
         '  stdin:4:14 messages: must be an array, not 3\n' +
         '  stdin:5:28 continue_final_message: cannot be true together with add_generation_prompt; set add_generation_prompt to false\n',
@@ -459,7 +459,7 @@ describe('findings name the origin of a value', () => {
 
   it('an integer flag takes digits, judged on their text', async () => {
     expect((await run('chat', '', ['x', '--no-stdin', '--seed', '9223372036854776001'])).stderr).toMatch(
-      /--seed: must be an integer from -9223372036854776000 to 9223372036854776000, not 9223372036854776001\n/,
+      /--seed: must be an integer from -9223372036854775808 to 9223372036854775807, not 9223372036854776001\n/,
     );
     for (const word of ['1.0', '1e3', '0x10', '+1', '01', ' 1', '']) {
       expect((await run('chat', '', ['x', '--no-stdin', '--seed', word])).code).toBe(3);
@@ -566,11 +566,14 @@ describe('flags that cannot be combined', () => {
 });
 
 describe('--tool-choice', () => {
-  it.each(['any', '{"type":"function","function":{"name":"x"}}'])('%s: says how to give an object', async (value) => {
+  it.each([
+    ['lookup', '{"type":"function","function":{"name":"lookup"}}'],
+    ['{"type":"function","function":{"name":"x"}}', '{"type":"function","function":{"name":"x"}}'],
+  ])('%s: says how to give an object', async (value, json) => {
     const { code, stderr, sent } = await run('chat', '', ['x', '--no-stdin', '--tool-choice', value]);
     expect({ code, sent }).toEqual({ code: 3, sent: [] });
     expect(stderr).toContain(
-      `--tool-choice: must be "none", "auto" or "required", not ${JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value)}; to set JSON, write --set tool_choice:=...`,
+      `--tool-choice: must be "none", "auto" or "required", not ${JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value)}; to set JSON, write --set 'tool_choice:=${json}'`,
     );
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { allCommands } from '../../src/cli/all-commands.ts';
 import { flagName } from '../../src/fields/field.ts';
 import { allOperations } from '../../src/operations/all-operations.ts';
 import { flagTarget } from '../../src/operations/operation.ts';
@@ -102,4 +103,108 @@ it('a word after := is offered as text where the field may be text', async () =>
   expect((await runBuilt([...chat, 'user:=hello'])).stderr).toContain('; for text, write --set user=hello');
   expect((await runBuilt([...chat, 'metadata.a:=two words'])).stderr).toContain(`write --set 'metadata.a=two words'`);
   expect((await runBuilt([...chat, 'n:=hello'])).stderr).toContain('; write an integer or null');
+});
+
+describe('a number of seconds that is rather milliseconds', () => {
+  const durations = allCommands.flatMap(({ name, listedFlags, argument }) =>
+    argument?.usage || name === 'serve'
+      ? []
+      : listedFlags.flatMap((flag) => (flag.value === '<duration>' ? [[name, `--${flag.name}`] as const] : [])),
+  );
+
+  it('is pointed out for every flag of a duration, and counts as before', async () => {
+    expect(durations.length).toBeGreaterThan(5);
+    for (const [name, flag] of durations) {
+      const { stderr } = await runBuilt([
+        ...name.split(' '),
+        ...(name === 'profile set' ? ['x'] : []),
+        flag,
+        '30000',
+        '--no-input',
+      ]);
+      expect(stderr, `${name} ${flag}`).toContain(
+        `${flag} 30000 is 30000 seconds; write 30000s for seconds, or 30000ms`,
+      );
+    }
+  });
+
+  it.each(['500', '1000', '1500', '45000', '60000', '120000', '300000'])('%s', async (text) => {
+    const { code, stderr } = await runBuilt(['chat', 'hi', '--local'], { env: { SVC_TIMEOUT: text } });
+    expect([code, stderr.split('\n')[0]]).toEqual([
+      0,
+      `svc: warning: SVC_TIMEOUT=${text} is ${text} seconds; write ${text}s for seconds, or ${text}ms for milliseconds`,
+    ]);
+  });
+
+  it.each(['5', '90', '499', '600', '900', '1800', '3600', '7200', '86400', '500ms', '1000s'])(
+    'not: %s',
+    async (text) => {
+      const { code, stderr } = await runBuilt(['chat', 'hi', '--local', '-q', '--timeout', text]);
+      expect([code, stderr]).toEqual([0, '']);
+      const { stderr: said } = await runBuilt(['chat', 'hi', '--local', '--timeout', text]);
+      expect(said).not.toContain('milliseconds');
+    },
+  );
+});
+
+describe('a value of another type', () => {
+  it.each([
+    ['messages', 'hi', '[{"role":"user","content":"hi"}]'],
+    ['messages', ['hi'], '{"role":"user","content":"hi"}'],
+    ['messages', { role: 'user', content: 'hi' }, 'it in brackets: [{...}]'],
+    ['tool_choice', 'lookup', '{"type":"function","function":{"name":"lookup"}}'],
+    ['response_format', 'json_object', '{"type":"json_object"}'],
+    ['documents', 'x', '[{"text":"x"}]'],
+    ['logprobs', 5, 'true, and "top_logprobs":5'],
+    ['stream', 'true', 'true without quotes'],
+    ['n', '2', '2 without quotes'],
+  ])('of %s, %j: says what to write', async (name, value, meant) => {
+    const stdin = JSON.stringify({ messages: [{ role: 'user', content: 'hi' }], [name]: value });
+    const { code, stderr } = await runBuilt(['chat', '-f', '-', '--local'], { stdin });
+    expect([code, stderr.includes(`; write ${meant}\n`)], stderr).toEqual([3, true]);
+  });
+
+  it.each([
+    'messages=hi',
+    'tool_choice=lookup',
+    'response_format=text',
+    'logprobs=true',
+    'tools=[{"type":"function"}]',
+  ])('--set %s: the printed --set is accepted', async (assignment) => {
+    const chat = ['chat', '--local', '--dry-run', '--no-stdin', '--message', 'user:hi'];
+    const { stderr } = await runBuilt([...chat, '--set', assignment]);
+    const [, , step = ''] = /write --set ('?)([^']*)\1$/m.exec(stderr) ?? [];
+    expect((await runBuilt([...chat, '--set', step])).code, stderr).toBe(0);
+  });
+
+  it('--logprobs with a number names both flags', async () => {
+    for (const words of [
+      ['--logprobs', '5', 'hi'],
+      ['hi', '--logprobs=5'],
+    ]) {
+      const { code, stderr } = await runBuilt(['chat', ...words, '--local']);
+      expect([code, stderr.includes('write --logprobs --top-logprobs 5 instead')]).toEqual([2, true]);
+    }
+  });
+});
+
+it.each([
+  ['{"messages":[', 'unexpected end of input; a value is missing, or the text was cut off'],
+  ['{"messages":[{"role":"user"', 'unexpected end of input; "," or "}" is missing, or the text was cut off'],
+  ['{"messages":[{"role"', 'unexpected end of input; ":" is missing, or the text was cut off'],
+  ['{"messages":[{"role":"us', 'the text ends inside a string; a closing quote is missing, or the text was cut off'],
+  ['{"temperature":NaN}', 'NaN is not a JSON number; use a number or null'],
+])('a body that is %s says why', async (stdin, message) => {
+  const { code, stderr } = await runBuilt(['chat', '-f', '-', '--local'], { stdin });
+  expect([code, stderr.split('\n')[1]?.endsWith(message)], stderr).toEqual([3, true]);
+});
+
+it('{{column}} without a table is sent with a warning, except in a chat template', async () => {
+  const chat = ['--local', '--dry-run', '--no-stdin'];
+  for (const words of [['hi {{name}}'], ['hi', '-s', '{{ name }}'], ['--message', 'user:{{first name}}']]) {
+    const { code, stderr } = await runBuilt(['chat', ...words, ...chat]);
+    expect([code, /\{\{.*name *\}\} is sent as it is; .* add --rows <file>/.test(stderr)]).toEqual([0, true]);
+  }
+  const template = await runBuilt(['chat', 'hi', '--chat-template', '{{ messages }}', ...chat]);
+  expect(template.stderr).not.toContain('--rows');
 });

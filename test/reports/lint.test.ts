@@ -151,7 +151,7 @@ describe('lint finds', () => {
         kind: 'nan',
         at: `f:2:${column}`,
         path: `trajectory_groups[1].trajectories[0]${path}`,
-        message: 'NaN and Infinity are not JSON numbers; use null',
+        message: 'NaN and Infinity are not JSON numbers; use a number or null',
       },
     ]);
     expect(problems).toMatchObject([

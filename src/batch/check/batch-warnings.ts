@@ -17,7 +17,9 @@ export type BatchWarnings = ReturnType<typeof createBatchWarnings>;
 export function createBatchWarnings(label: string, report: Pick<Reporter, 'warn' | 'note'> | undefined) {
   const bodyWarnings = new Set<string>();
   const lineOfId = new Map<string, number>();
-  const duplicateLines = new Set<number>();
+  // Of ids that several lines have.
+  const duplicates = new Map<string, Set<number>>();
+  let duplicateCount = 0;
   const suspectLines: number[] = [];
   let hasListedIds = false;
   return {
@@ -35,7 +37,10 @@ export function createBatchWarnings(label: string, report: Pick<Reporter, 'warn'
     addCustomId: (line: number, id: string): void => {
       const firstLine = lineOfId.get(id) ?? line;
       if (lineOfId.size < MAX_TRACKED_IDS) lineOfId.set(id, firstLine);
-      if (firstLine !== line && duplicateLines.size < MAX_LISTED_LINES) duplicateLines.add(firstLine).add(line);
+      if (firstLine === line || duplicateCount === MAX_LISTED_LINES) return;
+      const lines = duplicates.get(id) ?? new Set([firstLine]);
+      if (!lines.has(line)) duplicateCount += 1;
+      duplicates.set(id, lines.add(line));
     },
     addResponseWarnings: async (line: number, warnings: readonly string[]): Promise<void> => {
       if (warnings.length === 0) return;
@@ -45,10 +50,12 @@ export function createBatchWarnings(label: string, report: Pick<Reporter, 'warn'
     },
     /** Lists the lines that share a `custom_id`, and those whose responses have warnings if not all were printed. */
     finish: async (): Promise<void> => {
-      const lines = formatLineRanges(duplicateLines);
-      if (lines !== '' && !hasListedIds)
-        await report?.warn(`${label}: lines share a custom_id, so the id of a result names several lines: ${lines}`);
-      hasListedIds ||= lines !== '';
+      const listed = Array.from(duplicates, ([id, lines]) => `${id} in lines ${formatLineRanges(lines)}`);
+      const more = listed.length > MAX_PRINTED_LINES ? `; and ${listed.length - MAX_PRINTED_LINES} more` : '';
+      const ids = listed.slice(0, MAX_PRINTED_LINES).join('; ') + more;
+      if (ids !== '' && !hasListedIds)
+        await report?.warn(`${label}: lines share a custom_id, so the id of a result names several: ${ids}`);
+      hasListedIds ||= ids !== '';
       const count = suspectLines.length;
       if (count > MAX_PRINTED_LINES)
         await report?.warn(`the responses of ${count} lines have warnings: lines ${formatLineRanges(suspectLines)}`);

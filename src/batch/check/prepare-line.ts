@@ -94,7 +94,9 @@ export async function prepareLine(
   const source = readLine(line, label);
   if (isIssue(source)) {
     const { note = '', hint } = otherKind(source, line, label, settings.operation) ?? {};
-    return { draft: invalidBodyFailure([{ ...source, message: source.message + note }], 0, hint), customId: undefined };
+    // The text of a line was not cut off if it has another form.
+    const message = (note === '' ? source.message : source.message.replace(/; .* cut off$/, '')) + note;
+    return { draft: invalidBodyFailure([{ ...source, message }], 0, hint), customId: undefined };
   }
   const root = rootOf(source.doc);
   const id = getMember(root, 'custom_id');
@@ -240,7 +242,7 @@ const PROMPT_COLUMN = /^(?:user_?)?(?:prompt|question|query|instruction|input|te
 function otherKind({ message }: Issue, { number, bytes, isRow }: InputLine, label: string, operation: Operation) {
   const file = label === 'stdin' ? '-' : shellWord(label);
   if (number !== 1) return undefined;
-  const whole = message.endsWith(UNEXPECTED_END) && {
+  const whole = message.includes(UNEXPECTED_END) && {
     note: '; a line must hold a whole body, as jq -c writes it',
     hint: `write one body per line: jq -c . ${file === '-' ? '' : `${file} `}> lines.jsonl`,
   };

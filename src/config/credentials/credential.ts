@@ -57,7 +57,9 @@ export function bearerAuthorization(token: string, source: string): string {
     ? 'keep only what follows the =, without quotes'
     : BEARER.test(token)
       ? 'remove what comes before the token'
-      : 'only printable ASCII characters without spaces are allowed';
+      : /\n./s.test(token)
+        ? 'keep the line with the token only'
+        : 'only printable ASCII characters without spaces are allowed';
   throw new Failure('credentials', message, { hint });
 }
 

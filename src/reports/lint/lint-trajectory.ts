@@ -33,7 +33,7 @@ export function lintTrajectory(trajectory: JsonNode, nonFiniteOffsets: readonly 
   const isNumber = reward !== undefined && !nonFiniteOffsets.includes(startOffset(reward));
   for (const offset of nonFiniteOffsets) {
     const path = reward && startOffset(reward) === offset ? ['reward'] : [];
-    onFinding('nan', offset, path, 'NaN and Infinity are not JSON numbers; use null');
+    onFinding('nan', offset, path, 'NaN and Infinity are not JSON numbers; use a number or null');
   }
   lintPolicyOrder(trajectory, onFinding);
   const facts = {
