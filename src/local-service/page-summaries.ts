@@ -21,7 +21,6 @@ import {
   type PageRow,
   type Parameters,
   readMatches,
-  readRoots,
   readStoredTrajectories,
   readTraceFeedback,
   readTraceSummaries,
@@ -79,19 +78,17 @@ function badgeText({
 
 const MAX_PAGE_FEEDBACK = 1000;
 
-/** The rows of the list of traces: what is known of each, its root, and the calls that match. */
+/** The rows of the list of traces: what is known of each, and the calls that match. */
 export async function summarizeTraces(store: Store, rows: readonly PageRow<'calls'>[], parameters: Parameters) {
   const ids = rows.map(({ trace_id: id }) => String(id));
   const ofTrace = ({ trace_id: id }: StoredRow<'trace_id'>): string => String(id);
-  const roots = new Map((await readRoots(store, rows)).map((row) => [row.trace_id, row]));
   const feedback = groupRows(await readTraceFeedback(store, ids, MAX_PAGE_FEEDBACK), ofTrace);
   const matches = groupRows(await readMatches(store, ids, parameters), ofTrace);
   return rows.map((row): JsonValue => {
     const { trace_id: id, duration_ms: duration } = row;
-    const root = roots.get(id);
     return {
       ...{ trace: String(id), project_id: String(row.root_project ?? ''), id: String(row.root_id ?? '') },
-      ...{ name: String(root?.name ?? row.root_id), op: String(root?.op_name ?? '') },
+      ...{ name: String(row.name ?? row.root_id), op: String(row.op_name ?? '') },
       ...{ startedMs: Number(row.started_ms), durationMs: Number(duration) < 0 ? null : Number(duration) },
       ...{ calls: Number(row.calls), failed: Number(row.failed) },
       feedback: (feedback.get(String(id)) ?? []).flatMap(badgeText),

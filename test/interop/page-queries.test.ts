@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parsePostgresUrl } from '../../src/config/postgres-address.ts';
 import { openServiceStore } from '../../src/local-service/open-local-service.ts';
+import { pageResponders } from '../../src/local-service/page-routes.ts';
 import { readTrace, summarizeTraces } from '../../src/local-service/page-summaries.ts';
 import {
   PAGE_TABLES,
@@ -118,6 +119,24 @@ describe('the queries of the page', { timeout: 240_000 }, () => {
         .filter((step) => /^SCAN (?!each|part|\d+ CONSTANT|CONSTANT)/.test(step) && !step.includes('INDEX'));
       expect([sql, scans, /TEMP B-TREE FOR (?!LAST|RIGHT)/.test(plan)]).toEqual([sql, [], false]);
     }
+  });
+
+  it('are four for the first view of traces, however many traces it has', async () => {
+    const source = { databaseFile: join(temporaryDirectory(), 'svc.db'), postgres: undefined, trust: undefined };
+    const store = await openServiceStore(source, start);
+    onTestFinished(store.close);
+    await fill(store);
+    const queries: string[] = [];
+    const readRows: ServiceStore['readRows'] = (query) => {
+      queries.push(query.sql);
+      return store.readRows(query);
+    };
+    const { randomBytes, now } = { randomBytes: (count: number) => new Uint8Array(count), now: () => start };
+    const context = { directory: '', maxBodyBytes: 0, randomBytes, now, elapsed: now };
+    const respond = pageResponders({ ...context, store: { ...store, readRows } })['/page/calls'];
+    const request = { method: 'GET', url: 'http://127.0.0.1/page/calls', headers: [], body: new Uint8Array() };
+    expect((await respond(request, { user: '', signal: undefined })).status).toBe(200);
+    expect(queries).toHaveLength(4);
   });
 
   it('find the one trace that failed among 4,000 newer ones in one page', async () => {

@@ -20,7 +20,7 @@ export type PageTable = (typeof PAGE_TABLES)[number];
 
 // Those of a list: of calls, the traces.
 const pageColumns = {
-  calls: ['trace_id', 'started_ms', 'duration_ms', 'calls', 'failed', 'root_project', 'root_id'],
+  calls: ['trace_id', 'started_ms', 'duration_ms', 'calls', 'failed', 'root_project', 'root_id', 'name', 'op_name'],
   feedback: ['project_id', 'id', 'feedback_type', 'trigger_ref', 'record', 'svc_user_id', 'created_at'],
   jobs: ['id', 'model_id', 'experimental_config', 'rewards', 'created_at'],
   chats: ['id', 'request', 'response', 'status', 'duration_ms', 'created_at'],
@@ -102,13 +102,19 @@ const traceOrders: { readonly [sort: string]: readonly string[] } = {
   failures: ['failed', 'started_ms', 'trace_id'],
 };
 
+// With the names of their roots.
+const NAMED_TRACES = `(select traces.*, ${['name', 'op_name'].map(
+  (column) =>
+    `(select calls.${column} from @calls as calls where calls.project_id = root_project and calls.id = root_id) as ${column}`,
+)} from @traces as traces) as traces`;
+
 function tracesIn({ sort = 'start', order }: Parameters): RowSource {
   const key = traceOrders[sort];
   if (!key) throw new HttpError(400, `sort must be one of: ${Object.keys(traceOrders).join(', ')}`);
   return {
     key,
     isAscending: order === 'ascending',
-    from: '@traces as traces',
+    from: NAMED_TRACES,
     time: 'started_ms',
     // A trace that has just arrived has no columns yet.
     condition: ['calls > 0', []],
@@ -359,15 +365,6 @@ export async function readTraceFeedback({ readRows }: Store, traceIds: readonly 
     where calls.trace_id in (${traceIds.map(() => '?').join(', ')}) limit ${limit}`;
   const rows = await readRows(select(columns, from, traceIds));
   return rows.toSorted((left, right) => Number(left.created_at) - Number(right.created_at));
-}
-
-/** The names of the calls that are the roots of traces. */
-export async function readRoots({ readRows }: Store, traces: readonly PageRow<'calls'>[]) {
-  if (traces.length === 0) return [];
-  const values = traces.flatMap(({ root_project: project, root_id: id }) => [String(project), String(id)]);
-  const marks = traces.map(() => '(?, ?)').join(', ');
-  const from = `from @calls where (project_id, id) in (values ${marks})`;
-  return readRows(select(['trace_id', 'op_name', 'name'], from, values));
 }
 
 function parseCursor(text: string | undefined, length: number): Key | undefined {
