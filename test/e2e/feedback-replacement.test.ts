@@ -36,6 +36,15 @@ const errorOf = (stderr: string): unknown => JSON.parse(stderr.trimEnd().split('
 const unchanged = 'the old record is unchanged: correct the body and run it again';
 const mayBeDeleted = 'the old record may be deleted: correct the body and run it again with the same ids';
 
+it.each([
+  [body, [], 'svc: the record has a new id, f-2; to keep f-1, add --keep-id\n'],
+  [body, ['-q'], ''],
+  [{ ...body, feedback_id: 'f-2' }, [], ''],
+])('%j with %j notes a new id: %j', async (sent, flags, note) => {
+  const { code, stderr } = await replace(sent, [stored.replace('f-1', 'f-2')], flags);
+  expect([code, stderr]).toEqual([0, note]);
+});
+
 describe('a server that deletes the old record before its last checks', () => {
   it.each([
     ['400', '400 Bad Request', { code: 'refused', exit_code: 5, applied: 'unknown', hint: mayBeDeleted }],

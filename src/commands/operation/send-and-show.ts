@@ -166,6 +166,7 @@ async function sendAndPrint(request: PreparedRequest, options: ShowOptions, cont
     }
     await saving;
     await reportResponse(read, settings.isStrict ? { request, facts: sentFacts() } : undefined, report);
+    if (operation.replaces) await reportNewId(request, doc, report);
     return shown();
   } catch (error) {
     const located = sink ? await locateOutput(error, sink, report) : error;
@@ -186,6 +187,14 @@ async function reportResponse(
     if (strict) throw requestFailure('invalid_response', warning, strict.facts, strict.request);
     await report.warn(warning);
   }
+}
+
+// Without an id of its own, a record that replaces another has a new id, and a second run finds nothing to replace.
+async function reportNewId({ ids }: PreparedRequest, doc: JsonDocument | undefined, report: Reporter): Promise<void> {
+  const id = doc && firstStringMember(rootOf(doc), 'id');
+  const { feedback, feedback_to_replace: replaced } = ids;
+  if (id && replaced && feedback === undefined && id !== replaced)
+    await report.note(`the record has a new id, ${id}; to keep ${replaced}, add --keep-id`);
 }
 
 // Reports where the output is: with the failure to write it, or in a note beside another error.
