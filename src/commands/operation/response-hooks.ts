@@ -60,7 +60,10 @@ export async function readHooks(start: RequestStart, context: Context): Promise<
   if (history !== 'off') await checkHistoryFile(requestHistoryFile(runtime));
   const githubFile = exported === 'github' ? runtime.env.GITHUB_ENV : undefined;
   if (exported === 'github' && !githubFile)
-    throw usageFailure('--export=github needs GITHUB_ENV', 'in a shell, write: call=$(svc call start --export ...) && eval "$call"');
+    throw usageFailure(
+      '--export=github needs GITHUB_ENV',
+      'in a shell, write: call=$(svc call start --export ...) && eval "$call"',
+    );
   return {
     findings: (draft) => (expect === undefined || selectsFeedback(draft) ? [] : [unselectedFeedback]),
     textOf: (request) => {
