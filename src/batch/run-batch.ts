@@ -20,7 +20,7 @@ import type { Reporter } from '../output/reporter.ts';
 import { openSink } from '../output/sink.ts';
 import { formatLineRanges } from '../output/transfer-text.ts';
 import { type BatchRecord, createBatchRecord, totalLines } from '../reports/batch/batch-statistics.ts';
-import { withRunReport } from '../reports/run-report.ts';
+import { runFilesOf, withRunReport } from '../reports/run-report.ts';
 import { filteredSink, type JqFilter } from '../results/jq-filter.ts';
 import { openResultFilter, printResult, resultOf } from '../results/print-result.ts';
 import { readParent } from '../trace/trace-context.ts';
@@ -65,15 +65,14 @@ export async function runBatch(
   const settings = await resolveSettings(operation, given, context);
   const batchOptions = readBatchOptions(args, given, settings, runtime.env);
   const filter = await openResultFilter(given, context, () => settings.timeoutMs ?? Number.POSITIVE_INFINITY);
-  const [output, junit, summary] = [given.output, given.junit, given.summary].map((path) =>
-    fillShard(path, batchOptions.shard),
-  );
+  const files = runFilesOf(given, (path) => fillShard(path, batchOptions.shard));
+  const { output } = files;
   const names = { operation, args, given: readBodyFlags(operation, given), options: given };
   stdinClaim(names);
-  await rejectReplacedInputs(names, { '-o': output, '--junit': junit, '--summary': summary }, runtime.cwd);
+  await rejectReplacedInputs(names, files, runtime.cwd);
   const conversation = givenText(names.given, 'conversation');
   const title = `svc ${operation.command.join(' ')}`;
-  await withRunReport({ output, junit, summary }, conversation, title, context, (runReport) =>
+  await withRunReport(files, conversation, title, context, (runReport) =>
     runSteps(
       { ...names, settings, batchOptions, filter, splitInput, output, record: createBatchRecord(runReport) },
       context,

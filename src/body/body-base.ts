@@ -118,7 +118,8 @@ export async function rejectReplacedInputs(
   cwd: string,
 ): Promise<void> {
   const inputs = namedInputs(line).map(({ path }) => path);
-  for (const [flag, path] of Object.entries(outputs)) await rejectReplacedInput(flag, path, inputs, cwd);
+  for (const [flag, path] of Object.entries(outputs))
+    await rejectReplacedInput(flag === 'output' ? '-o' : `--${flag}`, path, inputs, cwd);
 }
 
 /** The flag or argument that names stdin, such as `--tools @-` or `-` as the whole prompt. Throws usage for two. */

@@ -25,11 +25,18 @@ export interface RunReport {
 
 type Outcome = Pick<LineResult, 'failure' | 'received'>;
 
+/** The reports that a run writes beside its output. To add one, add a row, and its flag (src/client/request-flags.ts). */
+export const reportFiles = [
+  { flag: 'junit', example: 'junit.xml', open: openJunit },
+  { flag: 'summary', example: 'summary.md', open: openSummary },
+] as const;
+
 /** The files that a run writes, by their flags. */
-export interface RunFiles {
-  readonly output: string | undefined;
-  readonly junit: string | undefined;
-  readonly summary: string | undefined;
+export type RunFiles = { readonly [flag in 'output' | (typeof reportFiles)[number]['flag']]: string | undefined };
+
+/** The files that the flags of a run name, with paths that `fill` completes. */
+export function runFilesOf({ output, junit, summary }: Partial<RunFiles>, fill = (path?: string) => path): RunFiles {
+  return { output: fill(output), junit: fill(junit), summary: fill(summary) };
 }
 
 /**
@@ -54,26 +61,26 @@ export async function withRunReport(
   }
 }
 
-async function checkReportFiles({ output, junit, summary }: RunFiles, conversation: string | undefined, cwd: string) {
-  for (const [flag, file] of Object.entries({ junit, summary })) {
-    if (file === '-')
-      throw usageFailure(
-        `--${flag} writes a file, not stdout`,
-        `name a file, such as ${flag}.${flag === 'junit' ? 'xml' : 'md'}`,
-      );
-    for (const [name, other] of Object.entries({ output, conversation, ...(flag === 'junit' ? {} : { junit }) }))
+async function checkReportFiles(files: RunFiles, conversation: string | undefined, cwd: string) {
+  const others = Object.entries({ output: files.output, conversation });
+  for (const { flag, example } of reportFiles) {
+    const file = files[flag];
+    if (file === '-') throw usageFailure(`--${flag} writes a file, not stdout`, `name a file, such as ${example}`);
+    for (const [name, other] of others)
       if (await nameSameFile(file, other, cwd))
         throw usageFailure(`--${flag} and --${name} name the same file, ${file}`, `choose another file with --${flag}`);
+    others.push([flag, file]);
   }
 }
 
-async function openRunReport({ junit, summary }: RunFiles, title: string, { runtime, report }: Context) {
-  if (junit === undefined && summary === undefined) return { runReport: undefined, end: async () => {} };
+async function openRunReport(files: RunFiles, title: string, { runtime, report }: Context) {
+  const saves: SaveReport[] = [];
   // Opened before anything is sent, so that a file that cannot be written costs no request.
-  const saves = [
-    ...(junit === undefined ? [] : [await openJunit(junit, title, runtime)]),
-    ...(summary === undefined ? [] : [await openSummary(summary, title, runtime.cwd)]),
-  ];
+  for (const { flag, open: openReport } of reportFiles) {
+    const file = files[flag];
+    if (file !== undefined) saves.push(await openReport(file, title, runtime));
+  }
+  if (saves.length === 0) return { runReport: undefined, end: async () => {} };
   const cases = new Map<number, Case>();
   const totals = createFactTotals();
   let unsent = 0;
@@ -210,7 +217,7 @@ function xmlText(text: string): string {
 }
 
 // Appended, because the steps of a CI job share the file of its summary.
-async function openSummary(file: string, title: string, cwd: string): Promise<SaveReport> {
+async function openSummary(file: string, title: string, { cwd }: Pick<Runtime, 'cwd'>): Promise<SaveReport> {
   const path = resolve(cwd, file);
   const append = (text: string): Promise<void> => withFileFailure('write', file, () => appendFile(path, text));
   const before = await stat(path).catch(undefinedIfNotFound);

@@ -18,6 +18,7 @@ import { writeJson } from '../../src/json/write-json.ts';
 import { allOperations } from '../../src/operations/all-operations.ts';
 import { changesNothing, flagTarget } from '../../src/operations/operation.ts';
 import { resultFilters } from '../../src/output/output-format.ts';
+import { reportFiles } from '../../src/reports/run-report.ts';
 import { run } from '../support/process.ts';
 import { svc, temporaryDirectory } from '../support/svc.ts';
 import { shellWords } from '../support/words.ts';
@@ -138,6 +139,12 @@ describe('the flags of a command', () => {
     expect(names).toEqual([...new Set(names)]);
     expect(letters).toEqual([...new Set(letters)]);
     expect([...names, 'help'].every((name) => /^[a-z][a-z0-9-]*$/.test(name))).toBe(true);
+  });
+
+  it.each(named)('svc $name: the file of a report is refused where nothing is sent', ({ name, command }) => {
+    const flags = command.flags.filter((one) => reportFiles.some(({ flag }) => flag === one.name));
+    for (const { conflicts } of flags) expect(conflicts).toEqual(expect.arrayContaining(['dry-run', 'curl']));
+    if (name === 'chat') expect(flags).toHaveLength(reportFiles.length);
   });
 
   it.each(named)('svc $name: a flag that one conflicts with exists', ({ command }) => {

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
+import { allCommands, sharedFlags } from '../../src/cli/all-commands.ts';
 
 // Files that other systems read: workflows, the action, the compose file, and the manifests of docs/scale.md. The schemas
 // have the parts of those of GitHub, Compose and Kubernetes that these files use, and reject every other key.
@@ -233,6 +234,17 @@ it('the action conforms to the schema, and its scripts expand no input', () => {
   expect(errorsOf(action, parsed)).toBe(null);
   const steps: { run: string }[] = parsed.runs.steps;
   expect(steps.filter(({ run }) => run.includes('${{'))).toEqual([]);
+});
+
+it('the action refuses every flag whose value names a file, a host or a program', () => {
+  const [, list = ''] = /case \$form in([\s\S]*?)esac/.exec(read('action.yml')) ?? [];
+  const refused = new Set(list.match(/--?[\w*-]+/g));
+  const flags = [...sharedFlags(), ...allCommands.flatMap((command) => command.flags)];
+  // Of @file, every form is refused.
+  const named = flags.filter(({ value = '' }) => /^(?!.*@).*(file|directory|url|command)/.test(value));
+  const names = named.map(({ name }) => `--${name}`);
+  const missing = [...new Set(names)].filter((form) => !refused.has(form) && !form.endsWith('-base-url'));
+  expect(missing, 'add these flags to the `case $form` of action.yml').toEqual([]);
 });
 
 it('the compose file conforms to the schema and names only what it defines', () => {

@@ -11,7 +11,7 @@ import { usageFailure } from '../../errors.ts';
 import { type Flag, isGiven } from '../../flag.ts';
 import { createDeadline, type Deadline } from '../../http/time-limits.ts';
 import type { Operation } from '../../operations/operation.ts';
-import { type RunReport, withRunReport } from '../../reports/run-report.ts';
+import { type RunReport, runFilesOf, withRunReport } from '../../reports/run-report.ts';
 import type { JqFilter } from '../../results/jq-filter.ts';
 import { openResultFilter } from '../../results/print-result.ts';
 
@@ -56,10 +56,10 @@ export function requestCommand(
       return await runBatch(operation, invocation, context);
     }
     const input = { operation, args, given, options, isStdinTerminal: runtime.stdin.isTTY === true };
-    const { output, junit, summary } = options;
-    await rejectReplacedInputs(input, { '-o': output, '--junit': junit, '--summary': summary }, runtime.cwd);
+    const files = runFilesOf(options);
+    await rejectReplacedInputs(input, files, runtime.cwd);
     const conversation = givenText(given, 'conversation');
-    await withRunReport(options, conversation, `svc ${operation.command.join(' ')}`, context, async (runReport) => {
+    await withRunReport(files, conversation, `svc ${operation.command.join(' ')}`, context, async (runReport) => {
       const settings = await resolveSettings(operation, options, context);
       const deadline = createDeadline(settings.timeoutMs, runtime, settings.isTimeoutDefault);
       const filter = await openResultFilter(options, context, deadline.remainingMs);

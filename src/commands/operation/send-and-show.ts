@@ -115,7 +115,7 @@ function singleLine(json: { toString(): string }): RawJson {
 }
 
 async function sendAndPrint(request: PreparedRequest, options: ShowOptions, context: Context): Promise<ShownResponse> {
-  const { settings, deadline, filter, conversation, guard, authorization, hooks } = options;
+  const { settings, deadline, filter, conversation, guard, authorization, hooks, runReport } = options;
   const { operation, draft } = request;
   const { runtime, stdout, report, signal, startSpinner } = context;
   const connection = await connect(settings, context, authorization);
@@ -145,8 +145,7 @@ async function sendAndPrint(request: PreparedRequest, options: ShowOptions, cont
     const view: ResultView = { operation, format, filter, sink, context, requestedChoices, textOf, isSpreadsheetSafe };
     const { onSend, recordOutcome: onOutcome } = guard ?? {};
     const sendHooks = { signal, deadline, onAttempt: startSpinner, onRetry: report.note, onSend, onOutcome };
-    const { junit, summary } = options.options;
-    const isRead = conversation ?? hooks?.expectations ?? junit ?? summary;
+    const isRead = conversation ?? hooks?.expectations ?? runReport;
     const need = isRead !== undefined ? 'end' : hooks ? 'response' : 'output';
     read = await send(requestContext, sendHooks, runtime, async (chunks, failureOf) => {
       isReceived = true;
