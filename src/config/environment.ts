@@ -28,36 +28,31 @@ function ownDirectory(own: SettingName, parent: SettingName, fallback: string, {
 interface CredentialSetting {
   readonly scheme: EnvironmentCredential['scheme'];
   readonly username?: SettingNameOf<'username'>;
-  /** The setting whose variable holds the secret, or, of kind `variable`, whose value names it. */
-  readonly secret: SettingNameOf<'secret' | 'variable'>;
+  /** The setting whose variable holds the secret. */
+  readonly secret: SettingNameOf<'secret'>;
+  /** The setting whose value names another variable, which comes first. */
+  readonly namedBy?: SettingNameOf<'variable'>;
 }
 
-/** The credentials of the environment, in order of precedence. To add one, add a line here, and its setting. */
+/** The credentials of the environment. To add one, add a line here, and its setting. */
 const credentialSettings: readonly CredentialSetting[] = [
   { scheme: 'basic', username: 'username', secret: 'password' },
-  { scheme: 'bearer', secret: 'token_env' },
-  { scheme: 'bearer', secret: 'token' },
+  { scheme: 'bearer', secret: 'token', namedBy: 'token_env' },
 ];
 
-/** The credentials of the environment by their variables; `optionOf` reads a flag of the command line. */
+/** The credentials of the environment by their variables, a named one first; `optionOf` reads a flag of the command line. */
 export function environmentCredentials(
   env: Runtime['env'],
   optionOf: (flag: string) => string | undefined,
 ): EnvironmentCredential[] {
-  return credentialSettings.flatMap(({ scheme, username, secret }) => {
-    const setting = findSetting(secret);
-    const label = `--${settingFlagName(setting)}`;
-    const named = optionOf(settingFlagName(setting)) ?? environmentSetting(secret, env);
-    const variable = setting.kind === 'variable' ? named : setting.variable;
-    if (!variable) return [];
-    return [
-      {
-        scheme,
-        secret: variable,
-        ...(setting.kind === 'variable' && { namedBy: label }),
-        ...(username && { username: findSetting(username).variable }),
-      },
-    ];
+  return credentialSettings.flatMap(({ scheme, username, secret, namedBy }) => {
+    const shared = { scheme, ...(username && { username: findSetting(username).variable }) };
+    const { variable = '' } = findSetting(secret);
+    const own = { ...shared, secret: variable };
+    if (!namedBy) return own;
+    const flag = settingFlagName(findSetting(namedBy));
+    const named = optionOf(flag) ?? environmentSetting(namedBy, env);
+    return named ? [{ ...shared, secret: named, namedBy: `--${flag}` }, own] : own;
   });
 }
 
