@@ -155,10 +155,10 @@ export function fieldFlag(name: string, field: Field): Flag {
     ...(field.short ? { short: field.short } : {}),
     ...(field.isSecret ? { isSecret: true } : {}),
     takes: field.type === 'boolean' ? 'boolean' : field.type === 'list' && isScalar(field.of) ? 'values' : 'value',
-    ...(field.type === 'boolean' ? { offSummary: `Set ${name} to false` } : { value: placeholder(field) }),
+    ...(field.type === 'boolean' ? { offSummary: `Set ${name} to false` } : { value: shortPlaceholder(name, field) }),
     summary: field.deprecated
       ? `Deprecated: use --${flagName(field.deprecated)}`
-      : (field.flagSummary ?? field.summary) + summaryNotes(field),
+      : (field.flagSummary ?? field.summary) + summaryNotes(name, field),
     group: field.required ? 'Required' : field.isCommon ? 'Common' : (field.topic ?? 'More'),
     ...(defaultText(field) === undefined ? {} : { default: defaultText(field) ?? '' }),
     ...(field.type === 'string' && field.oneOf ? { offers: field.oneOf } : {}),
@@ -184,12 +184,26 @@ function placeholder(shape: Shape & { readonly isSecret?: true }): string {
   return shape.format ? (ofFormat[shape.format] ?? '<ref>') : '<text>';
 }
 
+// With `  --` and a space, a flag and its placeholder fit into the 40 columns of a narrow terminal.
+const MAX_FLAG_COLUMNS = 35;
+
+/** A choice that is too long for one line ends with `…`; the summary then has all values. */
+function shortPlaceholder(name: string, field: Field): string {
+  const whole = placeholder(field);
+  const room = MAX_FLAG_COLUMNS - name.length - (field.short ? '-x, '.length : 0);
+  if (whole.length <= room || !whole.includes('|')) return whole;
+  const end = whole.lastIndexOf('|', room - 3);
+  return end < 0 ? '<value>' : `${whole.slice(0, end)}|…>`;
+}
+
 function defaultText(field: Field): string | undefined {
   return field.default === undefined ? field.defaultsTo : writeJson(field.default);
 }
 
-function summaryNotes(field: Field): string {
+function summaryNotes(name: string, field: Field): string {
   const notes: string[] = [];
+  const choices = placeholder(field);
+  if (choices !== shortPlaceholder(name, field)) notes.push(choices.slice(1, -1).replaceAll('|', ', '));
   const { min, max } = shownBounds(field);
   if (min !== undefined && max !== undefined) notes.push(`${min} to ${max}`);
   const text = defaultText(field);
