@@ -30,7 +30,13 @@ const shortcuts = {
   '?': () => byId('keys').showModal(),
   j: () => move(1),
   k: () => move(-1),
-  Escape: () => go(href(state, state.parameters.id ? { in: '', id: '' } : CLOSED)),
+  p: () => panel.querySelector('a')?.focus(),
+  Escape: () => {
+    // Whoever reads on by keyboard is where the record was opened.
+    const opener = list.hidden ? waterfall : list.querySelector('.selected .opener');
+    if (panel.contains(document.activeElement)) opener?.focus();
+    go(href(state, state.parameters.id ? { in: '', id: '', with: '' } : CLOSED));
+  },
 };
 
 window.addEventListener('hashchange', render);
@@ -287,8 +293,10 @@ function columnChoice(paths) {
 
 async function renderTrace(isRefresh = false) {
   const { trace: id, in: project, id: call } = state.parameters;
-  if (id === undefined) opened = {};
-  else if (opened.id !== id || isRefresh) {
+  if (id === undefined) {
+    byId(opened.id)?.focus();
+    opened = {};
+  } else if (opened.id !== id || isRefresh) {
     const { from: _, until: __, ...query } = queryOf(state);
     const page = await read('trace', { ...query, id });
     if (state.parameters.trace !== id) return;
