@@ -1,3 +1,4 @@
+import type { Resemblance } from './json/json-error.ts';
 import type { ReceivedFacts } from './operations/received-facts.ts';
 
 const FIX_INPUT = 'after fixing the input';
@@ -87,8 +88,8 @@ export interface Issue {
   readonly message: string;
   /** The line of a syntax error as text shows it, and the offset of the error in it. */
   readonly excerpt?: { readonly line: string; readonly offset: number };
-  /** What a text that is not JSON seems to be: an object per line, or prose or YAML. */
-  readonly resembles?: 'lines' | 'text' | undefined;
+  /** What a text that is not JSON seems to be. */
+  readonly resembles?: Resemblance;
 }
 
 /** What is known about the request and its last attempt. */

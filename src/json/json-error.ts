@@ -6,7 +6,7 @@ export class JsonError extends Error {
   readonly offset: number;
   /** The message without its fix, for a text that the user did not write. */
   readonly problem: string;
-  /** The character found, where another one, a value or the end was expected. */
+  /** The character found, where another one, a value or the end was expected; empty for the end of the text. */
   readonly unexpected: { readonly found: string; readonly expected: string } | undefined;
 
   constructor(problem: string, offset: number, fix?: string, unexpected?: JsonError['unexpected']) {
@@ -17,8 +17,8 @@ export class JsonError extends Error {
   }
 }
 
-/** An object per line, or prose or YAML. */
-export type Resemblance = 'lines' | 'text' | undefined;
+/** An object per line, prose or YAML, or the start of a longer text. */
+export type Resemblance = 'lines' | 'text' | 'start' | undefined;
 
 /** What a text is that is not JSON, by where in it a character was not expected. */
 export function resemblance(
@@ -26,16 +26,20 @@ export function resemblance(
   { line, column }: { readonly line?: number; readonly column?: number },
 ): Resemblance {
   const { found = '', expected } = unexpected ?? {};
+  if (found === '') return unexpected && 'start';
   if (expected === 'the end of the input') return found === '{' && column === 1 ? 'lines' : undefined;
   // A word, a comment, a tag, `- ` or `---`.
   const isText = expected === 'a digit' ? column === 2 : expected === 'a value' && column === 1 && /[\w#<]/.test(found);
   return isText && line === 1 ? 'text' : undefined;
 }
 
-export const UNEXPECTED_END = 'unexpected end of input';
+export function unexpectedEndError(at: number, expected: string): JsonError {
+  const fix = `${expected} is missing, or the text was cut off`;
+  return new JsonError('unexpected end of input', at, fix, { found: '', expected });
+}
 
 export function unexpectedByteError(bytes: Buffer, at: number, expected: string): JsonError {
-  if (at >= bytes.length) return new JsonError(UNEXPECTED_END, at, `${expected} is missing, or the text was cut off`);
+  if (at >= bytes.length) return unexpectedEndError(at, expected);
   const [found = ''] = bytes.toString('utf8', at, at + 4);
   if (found === "'") return new JsonError('single quotes are not JSON', at, 'use double quotes');
   if (found === '\\') return new JsonError('a backslash outside a string', at, 'remove it');

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import * as ascii from './json-bytes.ts';
-import { JsonError, trailingCommaError, UNEXPECTED_END, unexpectedByteError } from './json-error.ts';
+import { JsonError, trailingCommaError, unexpectedByteError, unexpectedEndError } from './json-error.ts';
 import { type JsonDocument, type JsonNode, keySignature, rootOf, UNKNOWN_SIGNATURE } from './json-node.ts';
 import { decodeUtf8 } from './utf8.ts';
 
@@ -59,7 +59,7 @@ function scanLiteral(bytes: Buffer, from: number): number {
   if (['True', 'False', 'None'].includes(word))
     throw new JsonError(`${word} is Python; write ${word === 'None' ? 'null' : word.toLowerCase()}`, from);
   if (end === bytes.length && word !== '' && literals.some((literal) => literal.toString().startsWith(word))) {
-    throw new JsonError(UNEXPECTED_END, end);
+    throw unexpectedEndError(end, 'a value');
   }
   throw unexpectedByteError(bytes, from, 'a value');
 }

@@ -21,7 +21,7 @@ import { uuidV5, uuidV7 } from '../../fields/uuid.ts';
 import type { InputLine } from '../../files/split-lines.ts';
 import type { FlagValue } from '../../flag.ts';
 import { applySplices } from '../../json/edit.ts';
-import { JsonError, UNEXPECTED_END } from '../../json/json-error.ts';
+import { JsonError } from '../../json/json-error.ts';
 import {
   createNodeFinder,
   endOffset,
@@ -94,9 +94,10 @@ export async function prepareLine(
   const source = readLine(line, label);
   if (isIssue(source)) {
     const { note = '', hint } = otherKind(source, line, label, settings.operation) ?? {};
-    // The text of a line was not cut off if it has another form.
-    const message = (note === '' ? source.message : source.message.replace(/; .* cut off$/, '')) + note;
-    return { draft: invalidBodyFailure([{ ...source, message }], 0, hint), customId: undefined };
+    return {
+      draft: invalidBodyFailure([{ ...source, message: source.message + note }], 0, hint),
+      customId: undefined,
+    };
   }
   const root = rootOf(source.doc);
   const id = getMember(root, 'custom_id');
@@ -239,10 +240,15 @@ const TABLE_HEADER = /^\ufeff?"?[a-z_][\w -]*"?(?:([,;\t|])"?[a-z_][\w -]*"?)+\s
 const PROMPT_COLUMN = /^(?:user_?)?(?:prompt|question|query|instruction|input|text|message|content)s?$/i;
 
 // A first line that is invalid often means a file of another kind: a note on it, and the next step if no line is valid.
-function otherKind({ message }: Issue, { number, bytes, isRow }: InputLine, label: string, operation: Operation) {
+function otherKind(
+  { message, resembles }: Issue,
+  { number, bytes, isRow }: InputLine,
+  label: string,
+  operation: Operation,
+) {
   const file = label === 'stdin' ? '-' : shellWord(label);
   if (number !== 1) return undefined;
-  const whole = message.includes(UNEXPECTED_END) && {
+  const whole = resembles === 'start' && {
     note: '; a line must hold a whole body, as jq -c writes it',
     hint: `write one body per line: jq -c . ${file === '-' ? '' : `${file} `}> lines.jsonl`,
   };
