@@ -6,12 +6,13 @@ import { flagTerm } from '../flag.ts';
 import type { JsonNode, JsonPath } from '../json/json-node.ts';
 import { formatJsonPath, getMember, kindOf, membersOf, nodeAtPath, rootOf } from '../json/json-node.ts';
 import { allOperations } from '../operations/all-operations.ts';
+import { foreignPromptFields, messagesFilter } from '../operations/foreign-chat-fields.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
 import { formatPlace, issueText } from '../output/failure-text.ts';
 import type { Reporter } from '../output/reporter.ts';
 import { shellWord } from '../output/shell-quote.ts';
 import { type Draft, originInDraft, placeInDraft, type StdinUse } from './draft.ts';
-import { type JsonSource, nestingHint, placeInSource } from './json-source.ts';
+import { isYamlFile, type JsonSource, nestingHint, placeInSource } from './json-source.ts';
 
 interface Strictness {
   readonly isStrict: boolean;
@@ -84,7 +85,9 @@ export async function createBodyCheck(operation: Operation, strictness: Strictne
         ? stdinMessage(draft.stdinUse, operation)
         : strictness.origin === 'batch' && draft.base
           ? rowsHint(draft.base, operation)
-          : undefined;
+          : !strictness.origin && draft.base
+            ? foreignBodyHint(draft.base, operation)
+            : undefined;
     const isStdinEmpty = isMissing && draft.stdinUse === 'empty';
     return {
       warnings: findings.filter((finding) => !isError(finding)),
@@ -164,10 +167,11 @@ function foreignField(
   root: JsonNode,
   { body }: Operation,
 ): { readonly key: string; readonly isText: boolean } | undefined {
-  const { key = '', value } =
-    [...membersOf(root)].find(
-      ({ key, value }) => !Object.hasOwn(body, key) && ['string', 'list', 'object'].includes(kindOf(value)),
-    ) ?? {};
+  const members = [...membersOf(root)].filter(
+    ({ key, value }) => !Object.hasOwn(body, key) && ['string', 'list', 'object'].includes(kindOf(value)),
+  );
+  const named = members.find(({ key }) => foreignPromptFields.includes(key));
+  const { key = '', value } = named ?? members[0] ?? {};
   return value && /^\w+$/.test(key) ? { key, isText: kindOf(value) === 'string' } : undefined;
 }
 
@@ -177,6 +181,15 @@ function foreignFieldHint(root: JsonNode, path: JsonPath, operation: Operation, 
   if (origin === 'batch' && key === 'params') return '; write "body" instead of "params"';
   if (origin === 'batch' && isText) return `; for prompts from ${key}, send the file with --rows and {{${key}}}`;
   return `; what other APIs have in ${key} is "messages":[{"role":"user","content":"<text>"}]`;
+}
+
+/** The command that sends a body of another API with its prompt in `messages`. */
+function foreignBodyHint(base: JsonSource, operation: Operation): string | undefined {
+  const { key = '' } = foreignField(rootOf(base.doc), operation) ?? {};
+  const filter = isYamlFile(base.label) ? undefined : messagesFilter(rootOf(base.doc), key);
+  if (filter === undefined) return undefined;
+  const file = base.label === 'stdin' ? '<file>' : shellWord(base.label);
+  return `run: jq ${shellWord(filter)} ${file} | svc chat`;
 }
 
 // The lines of a batch that are rows of prompts.

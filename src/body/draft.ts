@@ -27,6 +27,8 @@ export interface ValueOrigin {
   /** The value within the source; all of it if absent. */
   readonly node?: JsonNode | undefined;
   readonly path?: JsonPath | undefined;
+  /** Where in the value the source stands; the whole value if absent. */
+  readonly inside?: JsonPath;
   /** The argument, if its value differs from run to run: `random`, or an age. */
   readonly argument?: string;
   /** svc made the value: the same command has another one in its next run. */
@@ -156,7 +158,9 @@ export function originInDraft({ base, edits }: Draft, path: JsonPath): ValueOrig
 }
 
 function nestedOrigin(outer: ValueOrigin, path: JsonPath): ValueOrigin {
-  const { label, source, node, path: outerPath } = outer;
+  const { label, source, node, inside, path: outerPath } = outer;
   if (!source) return outer;
+  if (inside)
+    return isPathWithin(path, inside) ? nestedOrigin({ label, source }, path.slice(inside.length)) : { label };
   return { label, source, node: source.find(path, node).at(-1), path: outerPath && [...outerPath, ...path] };
 }

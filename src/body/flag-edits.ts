@@ -159,7 +159,7 @@ async function responseFormatEdit(word: string, inputs: BodyInputs): Promise<Edi
   const name = title.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, 64) || 'reply';
   const schema = new RawJson(doc.bytes.toString().trim());
   const text = writeJson({ type: 'json_schema', json_schema: { name, schema } });
-  return { path: ['response_format'], text, origin: { label } };
+  return { path: ['response_format'], text, origin: { label, source, inside: ['json_schema', 'schema'] } };
 }
 
 // A part of a field, such as `payload.score`, with the fields that it implies.

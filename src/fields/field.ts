@@ -18,6 +18,8 @@ export type Shape = {
       readonly hasOpenFields?: true;
       /** Fields that existing servers accept, and the interface does not list (docs/internals/servers.md). */
       readonly accepted?: AcceptedFields;
+      /** Fields of other APIs, which no server reads, and what to write instead. */
+      readonly foreign?: { readonly [name: string]: string };
       /** Null in an optional field passes without a warning: clients write every field that they know. */
       readonly takesNull?: true;
       readonly values?: Shape;

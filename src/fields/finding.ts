@@ -41,6 +41,8 @@ export interface BodyRequirements {
   readonly body: Fields;
   /** Fields of the body that existing servers accept, and the interface does not list (docs/internals/servers.md). */
   readonly accepted?: AcceptedFields;
+  /** Fields of the bodies of other APIs, and what to write instead. */
+  readonly foreign?: { readonly [name: string]: string };
   readonly rules?: BodyRules;
 }
 

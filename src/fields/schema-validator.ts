@@ -35,8 +35,10 @@ type ObjectShape = Extract<Shape, { readonly type: 'object' }>;
 export type BodyValidator = (root: JsonNode) => Finding[];
 
 /** The one validator of bodies: command line, batches and local service use it. For responses it has no warnings. */
-export function createBodyValidator({ body, accepted, rules }: BodyRequirements, hasWarnings = true): BodyValidator {
-  const inspect = createBodyInspector({ type: 'object', fields: body, ...(accepted && { accepted }) }, hasWarnings);
+export function createBodyValidator(requirements: BodyRequirements, hasWarnings = true): BodyValidator {
+  const { body, accepted, foreign, rules } = requirements;
+  const others = { ...(accepted && { accepted }), ...(foreign && { foreign }) };
+  const inspect = createBodyInspector({ type: 'object', fields: body, ...others }, hasWarnings);
   return (root) => {
     const findings = inspect(root);
     for (const { path, message, code = 'advice' } of rules?.(root) ?? []) {
@@ -167,7 +169,7 @@ function objectToZodInput(node: JsonNode, shape: ObjectShape, path: JsonPath, ad
     else if (owner && shape.fields && !hasOpenFields) {
       const advice = accepted && Object.hasOwn(accepted, key) ? accepted[key] : undefined;
       if (advice) adviseField(key, { type: 'json', advice }, value, owner);
-      else owner.add(unknownFieldFinding(key, value, fields, path));
+      else owner.add(unknownFieldFinding(key, value, shape, path));
     }
   }
   if (!owner) return input;
@@ -233,13 +235,12 @@ function adviseField(
     warn('unwise', `is ${formatByteSize(size)}; servers silently replace fields above ${formatByteSize(keeps)}`);
 }
 
-function unknownFieldFinding(name: string, value: JsonNode, fields: Fields, path: JsonPath): PendingFinding {
+function unknownFieldFinding(name: string, value: JsonNode, shape: ObjectShape, path: JsonPath): PendingFinding {
   const describe: PendingFinding['describe'] = () => {
-    const suggestion = closestMatch(name, Object.keys(fields));
-    return {
-      path: [...path, name],
-      message: `is not a known field${suggestion ? `; did you mean ${suggestion}?` : ''}`,
-    };
+    const { fields = noFields, foreign = {} } = shape;
+    const near = closestMatch(name, Object.keys(fields));
+    const hint = Object.hasOwn(foreign, name) ? foreign[name] : near && `did you mean ${near}?`;
+    return { path: [...path, name], message: `is not a known field${hint ? `; ${hint}` : ''}` };
   };
   const sameAs = `.${[...path, name].filter((step) => typeof step === 'string').join('.')}`;
   return { ...pendingWarning('unknown', value, describe), sameAs };

@@ -1,5 +1,6 @@
 import { type AcceptedFields, acceptedFields } from '../fields/field.ts';
 import type { BodyRules, BrokenRule } from '../fields/finding.ts';
+import { schemaMistakes } from '../fields/schema-mistakes.ts';
 import {
   firstStringMember,
   getMember,
@@ -7,8 +8,11 @@ import {
   type JsonNode,
   kindOf,
   membersOf,
+  nodeAtPath,
   numberMember,
 } from '../json/json-node.ts';
+
+import { foreignContentParts } from './foreign-chat-fields.ts';
 
 /** The fields of a chat body that existing servers accept, and the interface does not list (docs/internals/servers.md). */
 export const acceptedChatFields: AcceptedFields = {
@@ -40,6 +44,8 @@ export const chatRules: BodyRules = function* (body) {
     const message = `"${roles[odd]}" is a role that few servers know; most know user, assistant, system, developer and tool`;
     yield { path: ['messages', odd, 'role'], message, code: 'unwise' };
   }
+  yield* foreignForms(body);
+  yield* schemasOf(body);
   const choice = getMember(body, 'tool_choice');
   const tools = itemsAt(body, 'tools').map(functionName);
   if (isSet(choice) && firstStringMember(body, 'tool_choice') !== 'none' && tools.length === 0)
@@ -81,6 +87,51 @@ export const chatRules: BodyRules = function* (body) {
   if (itemsAt(body, 'logprob_token_ids').length > 128)
     yield rule('logprob_token_ids', 'must have at most 128 elements');
 };
+
+// Messages and tools in the forms of other APIs, the first of each kind.
+function* foreignForms(body: JsonNode): Generator<BrokenRule> {
+  const named = new Set<string>();
+  for (const [at, message] of itemsAt(body, 'messages').entries()) {
+    for (const [index, part] of itemsAt(message, 'content').entries()) {
+      const type = firstStringMember(part, 'type') ?? '';
+      const meant = type === 'image' && !getMember(part, 'source') ? undefined : foreignContentParts[type];
+      if (!meant || named.has(type)) continue;
+      named.add(type);
+      yield { path: ['messages', at, 'content', index], message: `is a part of another API; ${meant}`, code: 'unwise' };
+    }
+    const name = ['parts', 'text', 'value'].find((one) => getMember(message, one));
+    if (name === undefined || getMember(message, 'content') || named.has(name)) continue;
+    named.add(name);
+    yield { path: ['messages', at, name], message: 'is of another API; write content', code: 'unwise' };
+  }
+  const tools = itemsAt(body, 'tools');
+  const other = tools.findIndex(
+    (tool) => !getMember(tool, 'function') && otherTools.some((names) => names.every((name) => getMember(tool, name))),
+  );
+  if (other === -1) return;
+  const name = JSON.stringify(firstStringMember(tools[other], 'name') ?? '<name>');
+  const message = `is a tool of another API; write {"type":"function","function":{"name":${name},"parameters":<JSON Schema>}}`;
+  yield { path: ['tools', other], message };
+}
+
+// What tools of other APIs have in place of `function`.
+const otherTools = [
+  ['input_schema'],
+  ['toolSpec'],
+  ['functionDeclarations'],
+  ['function_declarations'],
+  ['name', 'parameters'],
+];
+
+function* schemasOf(body: JsonNode): Generator<BrokenRule> {
+  const path = ['response_format', 'json_schema', 'schema'];
+  const schema = nodeAtPath(body, path);
+  if (schema) yield* schemaMistakes(schema, path);
+  for (const [at, tool] of itemsAt(body, 'tools').entries()) {
+    const parameters = getMember(getMember(tool, 'function'), 'parameters');
+    if (parameters) yield* schemaMistakes(parameters, ['tools', at, 'function', 'parameters']);
+  }
+}
 
 function rule(path: string, message: string): BrokenRule {
   return { path: path.split('.'), message };

@@ -1,6 +1,7 @@
 import { chatEngineFields, chatRequestFields } from './chat-fields.ts';
 import { chatResponseFields } from './chat-response-fields.ts';
 import { acceptedChatFields, chatRules } from './chat-rules.ts';
+import { foreignChatFields } from './foreign-chat-fields.ts';
 import { BYTES_PER_MEBIBYTE, type Operation } from './operation.ts';
 
 /** POST /v1/chat/completions: each completion costs money. */
@@ -18,6 +19,7 @@ export const chatOperation = {
   ids: { request: ['request_id'] },
   body: { ...chatRequestFields, ...chatEngineFields },
   accepted: acceptedChatFields,
+  foreign: foreignChatFields,
   rules: chatRules,
   reply: chatResponseFields,
   result: { member: 'choices', as: 'chat' },

@@ -42,6 +42,7 @@ export const trajectoryShape = {
   takesNull: true,
   fields: trajectoryFields,
   accepted: { auto_metrics: {}, exchanges: { conflicts: ['messages_and_choices'] } },
+  foreign: { score: 'write reward', rewards: 'write reward', messages: 'write messages_and_choices' },
 } as const;
 
 /** A group of trajectories of one task, whose rewards are compared with each other. */

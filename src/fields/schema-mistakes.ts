@@ -1,0 +1,72 @@
+import { itemsOf, type JsonNode, type JsonPath, kindOf, membersOf, stringOf } from '../json/json-node.ts';
+import { closestMatch, joinWithOr } from './closest-match.ts';
+import type { BrokenRule } from './finding.ts';
+
+const types = ['string', 'number', 'integer', 'boolean', 'object', 'array', 'null'];
+
+// What languages of programs call these types.
+const otherTypes: { readonly [name: string]: string } = {
+  int: 'integer',
+  long: 'integer',
+  float: 'number',
+  double: 'number',
+  decimal: 'number',
+  str: 'string',
+  text: 'string',
+  bool: 'boolean',
+  list: 'array',
+  dict: 'object',
+  map: 'object',
+  none: 'null',
+};
+
+// By what their value is: a schema, schemas in an object, schemas in an array, or anything else.
+const keywords: { readonly [kind: string]: string } = {
+  schema:
+    'additionalItems additionalProperties contains contentSchema else if items not propertyNames then unevaluatedItems unevaluatedProperties',
+  object: '$defs definitions dependentSchemas patternProperties properties',
+  array: 'allOf anyOf items oneOf prefixItems',
+  other:
+    '$anchor $comment $dynamicAnchor $dynamicRef $id $recursiveRef $ref $schema $vocabulary const contentEncoding contentMediaType default dependencies dependentRequired deprecated description discriminator enum example examples exclusiveMaximum exclusiveMinimum format id maxContains maximum maxItems maxLength maxProperties minContains minimum minItems minLength minProperties multipleOf pattern readOnly required title type uniqueItems writeOnly nullable',
+};
+const known = Object.values(keywords).join(' ').split(' ');
+
+// Deeper schemas are not checked: a call stack limits the depth.
+const MAX_DEPTH = 100;
+
+/** The values of `type` that JSON Schema does not have, and keywords that are likely misspelled, in a schema at a path. */
+export function* schemaMistakes(schema: JsonNode, path: JsonPath, depth = 0): Generator<BrokenRule> {
+  if (kindOf(schema) !== 'object' || depth > MAX_DEPTH) return;
+  for (const { key, value } of membersOf(schema)) {
+    const at = [...path, key];
+    if (key === 'type') yield* typeMistakes(value, at);
+    if (key === 'required' && kindOf(value) !== 'list')
+      yield { path: at, message: 'must be an array of names, in the schema of the object' };
+    const near = known.includes(key) ? undefined : closestMatch(key, known);
+    if (near) yield { path: at, message: `is not a keyword of JSON Schema; did you mean ${near}?`, code: 'unwise' };
+    const has = (kind: string): boolean => keywords[kind]?.split(' ').includes(key) === true;
+    if (has('schema')) yield* schemaMistakes(value, at, depth + 1);
+    if (has('object') && kindOf(value) === 'object')
+      for (const inner of membersOf(value)) yield* schemaMistakes(inner.value, [...at, inner.key], depth + 1);
+    if (has('array') && kindOf(value) === 'list')
+      for (const [index, item] of Array.from(itemsOf(value)).entries())
+        yield* schemaMistakes(item, [...at, index], depth + 1);
+  }
+}
+
+function* typeMistakes(value: JsonNode, path: JsonPath): Generator<BrokenRule> {
+  const isList = kindOf(value) === 'list';
+  for (const [index, item] of (isList ? Array.from(itemsOf(value)) : [value]).entries()) {
+    const text = kindOf(item) === 'string' ? stringOf(item) : undefined;
+    if (text !== undefined && types.includes(text)) continue;
+    const near =
+      text &&
+      (otherTypes[text.toLowerCase()] ?? closestMatch(text, types) ?? types.find((one) => one === text.toLowerCase()));
+    const hint = near ? `; did you mean ${JSON.stringify(near)}?` : '';
+    const what = text === undefined ? '' : `, not ${JSON.stringify(text)}`;
+    yield {
+      path: isList ? [...path, index] : path,
+      message: `must be ${joinWithOr(types.map((one) => JSON.stringify(one)))}${what}${hint}`,
+    };
+  }
+}
