@@ -7,6 +7,7 @@ import { formatByteSize } from '../src/files/byte-size.ts';
 import { type Flag, flagTerm } from '../src/flag.ts';
 import { faultEffectTerms, selectingFaultTerms } from '../src/local-service/fault-terms.ts';
 import { serviceLimits } from '../src/local-service/limits.ts';
+import type { OtherPath } from '../src/local-service/routes.ts';
 import { allOperations } from '../src/operations/all-operations.ts';
 import { chatOperation } from '../src/operations/chat.ts';
 import type { Operation } from '../src/operations/operation.ts';
@@ -172,28 +173,38 @@ function localModelSection(): string[] {
 }
 
 // About `svc serve` and `--local`: paths, limits, durability and backup.
+const ofPage = 'Basic, or Bearer with a token of the page';
+const calls =
+  'calls, newest first, as `{"rows":[...],"next":...}`; `?before=` with `next` gives the following ones, and filters are those in the URL of the page';
+
+/** Credentials and response of each path; undefined for the files of the page. */
+const paths: { readonly [path in OtherPath]: readonly [credentials: string, response: string] | undefined } = {
+  '/v1/models': ['Bearer', 'the models of the upstream server, else those of `--models` or `svc-local`'],
+  '/v1/models/{id}': ['Bearer', 'one of them; without `--models`, any name'],
+  '/': ['none', 'a page that shows the stored data'],
+  '/page.js': undefined,
+  '/page.css': undefined,
+  '/report.css': undefined,
+  '/page/calls': [ofPage, calls],
+  '/page/feedback': ['the same', 'feedback records, in that form'],
+  '/page/jobs': ['the same', 'training jobs, in that form'],
+  '/page/chats': ['the same', 'chats, in that form'],
+  '/page/record': ['the same', 'with `?table=jobs&id=…`, one of them; of calls and feedback also with `project=`'],
+  '/page/trace': ['the same', 'with `?id=…`, the calls of a trace'],
+  '/page/lint': ['the same', 'with `?job=…`, the findings in a job'],
+  '/page/export': ['the same', 'with `?table=calls`, all that match the filters, as JSON Lines'],
+  '/page/login': ['none', 'POST: exchanges the code of a login link for a token of the page'],
+  '/healthz': ['none', '200 while the data can be used, else 503'],
+  '/metrics': ['Basic', 'counts and durations of requests, in the text format of Prometheus'],
+};
+
 function localServiceSection(): string[] {
   return [
     '# The local service',
-    '`svc serve` binds it to 127.0.0.1; `--local` calls it in the same process. In addition to the operations, it has these paths:',
+    '`svc serve` binds it to 127.0.0.1; `--local` calls it in the same process. In addition to the operations, it has these paths, for GET where none is named:',
     markdownTable(
       ['path', 'credentials', 'response'],
-      [
-        ['`GET /v1/models`', 'Bearer', 'the models of the upstream server, else those of `--models` or `svc-local`'],
-        ['`GET /v1/models/{id}`', 'Bearer', 'one of them; without `--models`, any name'],
-        ['`GET /`', 'none', 'a page that shows the stored data'],
-        [
-          '`GET /page/calls`, `/page/feedback`, `/page/jobs`, `/page/chats`',
-          'Basic, or Bearer with a token of the page',
-          'rows of the page, newest first, as `{"rows":[...],"next":...}`; `?before=` with `next` gives the following ones, and filters are those in the URL of the page',
-        ],
-        ['`GET /page/record?table=jobs&id=…`', 'the same', 'one of them; of calls and feedback with `project=`'],
-        ['`GET /page/trace?id=…`, `/page/lint?job=…`', 'the same', 'the calls of a trace; the findings in a job'],
-        ['`GET /page/export?table=calls`', 'the same', 'all that match the filters, as JSON Lines'],
-        ['`POST /page/login`', 'none', 'exchanges the code of a login link for a token of the page'],
-        ['`GET /healthz`', 'none', '200 while the data can be used, else 503'],
-        ['`GET /metrics`', 'Basic', 'counts and durations of requests, in the text format of Prometheus'],
-      ],
+      Object.entries(paths).flatMap(([path, row]) => (row ? [[`\`${path}\``, ...row]] : [])),
     ),
     'It rejects requests with a `Host` that is not loopback, requests from another origin or site, and compressed bodies (415). Its limits:',
     markdownTable(['limit', 'value'], limitRows()),

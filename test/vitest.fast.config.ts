@@ -7,7 +7,7 @@ const directory = new URL('.', import.meta.url).pathname;
 
 // Directories and files that start processes or take long; `npm run check` runs them.
 const slowPaths =
-  /^(e2e|interop|reliability|config|commands|batch|train)\/|^(json\/vectors|body\/yaml)|^local-service\/(abort|listen|model)/;
+  /^(e2e|interop|reliability|config|commands|train)\/|^batch\/(?!shard|scheduler)|^(json\/vectors|body\/yaml)|^local-service\/(abort|listen|model)/;
 const processImports = /support\/(process|terminal|strace|shells|faults|secure-servers)\b|node:child_process/;
 
 /** The inner loop: all laws, and tests that run in this process, in less than a minute of processor time. */

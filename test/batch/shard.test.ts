@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { fillShard } from '../../src/batch/batch-options.ts';
-import { parseShard } from '../../src/batch/read/shard.ts';
+import { parseShard, taskVariables } from '../../src/batch/read/shard.ts';
 
 type Env = Record<string, string>;
 const array = (id: number, min: number, max: number, count: number, step = 1): Env => ({
@@ -30,58 +30,64 @@ const mpiInGridEngine = {
   OMPI_COMM_WORLD_SIZE: '2',
 };
 
+const positions: readonly (readonly [what: string, shard: string, env: Env, index: number, count: number])[] = [
+  ['a Slurm array from 0', 'auto', array(3, 0, 7, 8), 4, 8],
+  ['a Slurm array from 1', 'auto/8', array(8, 1, 8, 8), 8, 8],
+  ['a Slurm array with a step', 'auto', array(20, 10, 30, 3, 10), 2, 3],
+  ['a Slurm array whose end is not one of its tasks', 'auto', array(6, 0, 7, 4, 2), 4, 4],
+  ['a Slurm array in a batch script', 'auto', { ...array(2, 1, 8, 8), ...batchScript }, 2, 8],
+  ['a Slurm array with a step of one task', 'auto', { ...array(2, 1, 8, 8), ...step(0, 1) }, 2, 8],
+  ['srun', 'auto', step(2, 4), 3, 4],
+  ['srun without SLURM_STEP_NUM_TASKS', 'auto', { SLURM_STEP_ID: '1', SLURM_PROCID: '3', SLURM_NTASKS: '4' }, 4, 4],
+  ['Kubernetes', 'auto/8', { JOB_COMPLETION_INDEX: '7' }, 8, 8],
+  ['AWS Batch', 'auto', { AWS_BATCH_JOB_ARRAY_INDEX: '0', AWS_BATCH_JOB_ARRAY_SIZE: '5' }, 1, 5],
+  ['Cloud Run', 'auto', { CLOUD_RUN_TASK_INDEX: '4', CLOUD_RUN_TASK_COUNT: '5' }, 5, 5],
+  ['GitLab', 'auto', { GITLAB_CI: 'true', CI_NODE_INDEX: '2', CI_NODE_TOTAL: '3' }, 2, 3],
+  ['CircleCI', 'auto', { CIRCLE_NODE_INDEX: '2', CIRCLE_NODE_TOTAL: '3' }, 3, 3],
+  ['Buildkite', 'auto/4', { BUILDKITE_PARALLEL_JOB: '0', BUILDKITE_PARALLEL_JOB_COUNT: '4' }, 1, 4],
+  ['Azure Pipelines', 'auto', { SYSTEM_JOBPOSITIONINPHASE: '2', SYSTEM_TOTALJOBSINPHASE: '2' }, 2, 2],
+  ['GNU parallel', 'auto/8', { PARALLEL_SEQ: '8' }, 8, 8],
+  ['Open MPI', 'auto', { OMPI_COMM_WORLD_RANK: '0', OMPI_COMM_WORLD_SIZE: '4' }, 1, 4],
+  [
+    'Open MPI on several nodes of Slurm',
+    'auto',
+    { ...step(0, 2), OMPI_COMM_WORLD_RANK: '5', OMPI_COMM_WORLD_SIZE: '8' },
+    6,
+    8,
+  ],
+  ['MPICH', 'auto', { PMI_RANK: '3', PMI_SIZE: '4' }, 4, 4],
+  ['MPICH under srun', 'auto', { ...step(2, 4), PMI_RANK: '2', PMI_SIZE: '4' }, 3, 4],
+  ['SkyPilot', 'auto', { SKYPILOT_NODE_RANK: '1', SKYPILOT_NUM_NODES: '2' }, 2, 2],
+  ['a Grid Engine array', 'auto', gridEngine('5', '1', '9', '2'), 3, 5],
+  ['a Grid Engine array from 10', 'auto', gridEngine('12', '10', '12', '1'), 3, 3],
+  ['MPI in a Grid Engine job that is no array', 'auto', mpiInGridEngine, 2, 2],
+  ['an LSF array', 'auto', { LSB_JOBINDEX: '3', LSB_JOBINDEX_END: '8' }, 3, 8],
+  ['MPI in an LSF job that is no array', 'auto', { LSB_JOBINDEX: '0', PMI_RANK: '0', PMI_SIZE: '2' }, 1, 2],
+  ['a PBS array', 'auto/3', { PBS_ARRAY_INDEX: '3' }, 3, 3],
+  [
+    'two systems that agree',
+    'auto',
+    { PARALLEL_SEQ: '2', GITLAB_CI: '1', CI_NODE_INDEX: '2', CI_NODE_TOTAL: '3' },
+    2,
+    3,
+  ],
+  [
+    'GNU parallel in a CI job of one task',
+    'auto/8',
+    { PARALLEL_SEQ: '3', SYSTEM_JOBPOSITIONINPHASE: '1', SYSTEM_TOTALJOBSINPHASE: '1' },
+    3,
+    8,
+  ],
+  ['a CI job of one task', 'auto', { CIRCLE_NODE_INDEX: '0', CIRCLE_NODE_TOTAL: '1' }, 1, 1],
+  ['nothing, with a shard that is named', '3/10', array(3, 3, 3, 1), 3, 10],
+];
+
 describe('--shard auto', () => {
-  it.each<[string, string, Env, number, number]>([
-    ['a Slurm array from 0', 'auto', array(3, 0, 7, 8), 4, 8],
-    ['a Slurm array from 1', 'auto/8', array(8, 1, 8, 8), 8, 8],
-    ['a Slurm array with a step', 'auto', array(20, 10, 30, 3, 10), 2, 3],
-    ['a Slurm array whose end is not one of its tasks', 'auto', array(6, 0, 7, 4, 2), 4, 4],
-    ['a Slurm array in a batch script', 'auto', { ...array(2, 1, 8, 8), ...batchScript }, 2, 8],
-    ['a Slurm array with a step of one task', 'auto', { ...array(2, 1, 8, 8), ...step(0, 1) }, 2, 8],
-    ['srun', 'auto', step(2, 4), 3, 4],
-    ['srun without SLURM_STEP_NUM_TASKS', 'auto', { SLURM_STEP_ID: '1', SLURM_PROCID: '3', SLURM_NTASKS: '4' }, 4, 4],
-    ['Kubernetes', 'auto/8', { JOB_COMPLETION_INDEX: '7' }, 8, 8],
-    ['AWS Batch', 'auto', { AWS_BATCH_JOB_ARRAY_INDEX: '0', AWS_BATCH_JOB_ARRAY_SIZE: '5' }, 1, 5],
-    ['Cloud Run', 'auto', { CLOUD_RUN_TASK_INDEX: '4', CLOUD_RUN_TASK_COUNT: '5' }, 5, 5],
-    ['GitLab', 'auto', { GITLAB_CI: 'true', CI_NODE_INDEX: '2', CI_NODE_TOTAL: '3' }, 2, 3],
-    ['CircleCI', 'auto', { CIRCLE_NODE_INDEX: '2', CIRCLE_NODE_TOTAL: '3' }, 3, 3],
-    ['Buildkite', 'auto/4', { BUILDKITE_PARALLEL_JOB: '0', BUILDKITE_PARALLEL_JOB_COUNT: '4' }, 1, 4],
-    ['Azure Pipelines', 'auto', { SYSTEM_JOBPOSITIONINPHASE: '2', SYSTEM_TOTALJOBSINPHASE: '2' }, 2, 2],
-    ['GNU parallel', 'auto/8', { PARALLEL_SEQ: '8' }, 8, 8],
-    ['Open MPI', 'auto', { OMPI_COMM_WORLD_RANK: '0', OMPI_COMM_WORLD_SIZE: '4' }, 1, 4],
-    [
-      'Open MPI on several nodes of Slurm',
-      'auto',
-      { ...step(0, 2), OMPI_COMM_WORLD_RANK: '5', OMPI_COMM_WORLD_SIZE: '8' },
-      6,
-      8,
-    ],
-    ['MPICH', 'auto', { PMI_RANK: '3', PMI_SIZE: '4' }, 4, 4],
-    ['MPICH under srun', 'auto', { ...step(2, 4), PMI_RANK: '2', PMI_SIZE: '4' }, 3, 4],
-    ['SkyPilot', 'auto', { SKYPILOT_NODE_RANK: '1', SKYPILOT_NUM_NODES: '2' }, 2, 2],
-    ['a Grid Engine array', 'auto', gridEngine('5', '1', '9', '2'), 3, 5],
-    ['a Grid Engine array from 10', 'auto', gridEngine('12', '10', '12', '1'), 3, 3],
-    ['MPI in a Grid Engine job that is no array', 'auto', mpiInGridEngine, 2, 2],
-    ['an LSF array', 'auto', { LSB_JOBINDEX: '3', LSB_JOBINDEX_END: '8' }, 3, 8],
-    ['MPI in an LSF job that is no array', 'auto', { LSB_JOBINDEX: '0', PMI_RANK: '0', PMI_SIZE: '2' }, 1, 2],
-    ['a PBS array', 'auto/3', { PBS_ARRAY_INDEX: '3' }, 3, 3],
-    [
-      'two systems that agree',
-      'auto',
-      { PARALLEL_SEQ: '2', GITLAB_CI: '1', CI_NODE_INDEX: '2', CI_NODE_TOTAL: '3' },
-      2,
-      3,
-    ],
-    [
-      'GNU parallel in a CI job of one task',
-      'auto/8',
-      { PARALLEL_SEQ: '3', SYSTEM_JOBPOSITIONINPHASE: '1', SYSTEM_TOTALJOBSINPHASE: '1' },
-      3,
-      8,
-    ],
-    ['a CI job of one task', 'auto', { CIRCLE_NODE_INDEX: '0', CIRCLE_NODE_TOTAL: '1' }, 1, 1],
-    ['nothing, with a shard that is named', '3/10', array(3, 3, 3, 1), 3, 10],
-  ])('finds the shard of %s', (_, text, env, index, count) => {
+  it.each(taskVariables)('is tested on $scheduler', ({ index }) => {
+    expect(positions.some(([, , env]) => index in env)).toBe(true);
+  });
+
+  it.each(positions)('finds the shard of %s', (_, text, env, index, count) => {
     expect(parseShard(text, '--shard', env)).toEqual({ index, count });
   });
 

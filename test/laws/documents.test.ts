@@ -4,6 +4,8 @@ import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { generatedFiles } from '../../scripts/generated-files.ts';
+import { taskVariables } from '../../src/batch/read/shard.ts';
+import { resultColumns } from '../../src/batch/store/result-export.ts';
 import { allCommands } from '../../src/cli/all-commands.ts';
 import { flagForms } from '../../src/flag.ts';
 
@@ -128,6 +130,14 @@ it.each(guides)('%s has only examples that a test runs', (path) => {
     return test === undefined || !existsSync(join(root, test));
   });
   expect(untested, 'write console for a session, sh for a script, or a language and the name of a file').toEqual([]);
+});
+
+it.each(taskVariables)('docs/scale.md names $scheduler', ({ scheduler }) => {
+  expect(textOf('docs/scale.md')).toContain(scheduler.replace(' array', ''));
+});
+
+it.each([...resultColumns.keys()])('docs/evaluate-prompts.md names the column %s', (name) => {
+  expect(textOf('docs/evaluate-prompts.md')).toContain(`\`${name}\``);
 });
 
 // Tables that are generated are part of the reference.

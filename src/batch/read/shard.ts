@@ -34,7 +34,8 @@ interface TaskVariables {
   readonly range?: readonly [first: string, last: string, step: string];
 }
 
-const taskVariables: readonly TaskVariables[] = [
+/** In the order in which `auto` reads them. To add a scheduler, add a row, and name it in docs/scale.md. */
+export const taskVariables: readonly TaskVariables[] = [
   {
     scheduler: 'Slurm array',
     index: 'SLURM_ARRAY_TASK_ID',

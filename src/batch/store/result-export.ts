@@ -91,7 +91,8 @@ interface AddedColumn {
 }
 
 // Filters for the columns that most tables want.
-const resultColumns = new Map([
+/** Filters for the results of rows, by the names of their columns. */
+export const resultColumns = new Map([
   ['text', '.response.choices[0] | .message.content // .text'],
   ['latency_ms', 'select(.status) | .ms'],
   ['prompt_tokens', '.response.usage.prompt_tokens'],
