@@ -1,5 +1,5 @@
 import { type Setting, type SettingKind, settings } from '../src/config/settings.ts';
-import { exitCodes } from '../src/errors.ts';
+import { exitCodes, safetyCauses } from '../src/errors.ts';
 import { factRows } from '../src/operations/received-facts.ts';
 import { holds } from '../src/reports/batch/line-facts.ts';
 import { markdownTable } from './markdown-tables.ts';
@@ -27,6 +27,8 @@ const failureCodes = Object.entries(exitCodes).flatMap(([name, { code }]) =>
   code === 0 ? [] : [`\`${name}\` (${code})`],
 );
 
+const causes = Object.entries(safetyCauses).map(([name, meaning]) => `\`${name}\` (${meaning})`);
+
 function receivedRows(place: Parameters<typeof factRows>[0]): string[][] {
   return factRows(place).map(([name, meaning]) => [`\`${name}\``, meaning]);
 }
@@ -34,6 +36,7 @@ function receivedRows(place: Parameters<typeof factRows>[0]): string[][] {
 const errorRows = [
   ['`schema_version`', '`1`'],
   ['`code`', `Kind of failure, one for each exit code: ${failureCodes.join(', ')}`],
+  ['`cause`', `The check that stopped svc, always with \`safety_check\`: ${causes.join('; ')}`],
   ['`message`', 'What went wrong, and where'],
   ['`hint`', 'The next step, if there is one'],
   ['`exit_code`', 'See [exit codes](../exit-codes.md)'],

@@ -123,8 +123,24 @@ interface BodyFacts {
   readonly issues?: readonly Issue[] | undefined;
 }
 
+/** The checks that stop with exit code 13, each with what it found; in JSON the `cause` of an error. */
+export const safetyCauses = {
+  duplicate_job: 'the same training job was sent before',
+  insecure_transport: 'a credential would go over plain http, or certificates are not checked',
+  expectation: 'a response or file is not as `--expect-…`, `--expect`, `--extract` or `--fail-on` demands',
+  limit: 'a limit cannot be kept',
+  in_use: 'another process uses the file',
+  other_batch: 'an output belongs to another batch',
+  changed_input: 'the input is not the one that was sent',
+  unsafe_file: 'a file is damaged, or others could change it',
+  unrecorded_request: '`svc serve --replay` lacks a request',
+} as const;
+
+export type SafetyCause = keyof typeof safetyCauses;
+
 /** What the user reads besides the message. */
 interface AdviceFacts {
+  readonly cause?: SafetyCause | undefined;
   readonly hint?: string | undefined;
   /** The message without the details that the service sent, for the line that announces a retry. */
   readonly summary?: string | undefined;
@@ -225,6 +241,11 @@ export function webAssemblyFailure(part: string, error: unknown): { message: str
 export function failureCodeOf(exitCode: number): FailureCode | undefined {
   const entry = Object.entries(exitCodes).find(([name, { code }]) => name !== 'done' && code === exitCode);
   return entry && (entry[0] as FailureCode);
+}
+
+/** Failure `safety_check`, which always has a cause. */
+export function safetyFailure(cause: SafetyCause, message: string, facts: FailureFacts = {}): Failure {
+  return new Failure('safety_check', message, { ...facts, cause });
 }
 
 export function usageFailure(message: string, hint?: string): Failure {

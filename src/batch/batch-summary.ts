@@ -63,7 +63,8 @@ function batchFailure(end: BatchEnd, summary: string): Failure | undefined {
   // Of a batch that a limit stopped because nothing could be counted.
   const { remedy } = end.job.scheduler.missedByLimits().find((missed) => missed.remedy) ?? {};
   const hint = (unknown > 0 ? `${unknownLines}; ` : '') + nextStepHint(end, remedy ?? tally.hints.credentials);
-  const facts = { applied: appliedOf(tally), isBatch: true, hint };
+  const cause = remedy && !interruption ? ('limit' as const) : undefined;
+  const facts = { applied: appliedOf(tally), isBatch: true, hint, cause };
   return new Failure(interruption?.code ?? (remedy ? 'safety_check' : 'partly_failed'), message, facts);
 }
 

@@ -71,7 +71,7 @@ export function expectationFailure(
   if (failed.length === 0) return undefined;
   const list = failed.map(({ expect, value, actual }) => `--expect-${expect.replace('_', '-')} ${value}: ${actual}`);
   const message = `${pluralize(failed.length, 'expectation')} failed: ${list.join('; ')}`;
-  return requestFailure('safety_check', message, { ...facts, applied: 'yes' }, request);
+  return requestFailure('safety_check', message, { ...facts, applied: 'yes', cause: 'expectation' }, request);
 }
 
 interface Check extends Pick<ExpectationResult, 'expect' | 'value'> {

@@ -5,7 +5,7 @@ import { type Destination, missingBaseUrl } from '../config/destination.ts';
 import { dataDirectory } from '../config/environment.ts';
 import { authScheme } from '../config/select-profile.ts';
 import type { Context } from '../context.ts';
-import { Failure } from '../errors.ts';
+import { Failure, safetyFailure } from '../errors.ts';
 import type { Middleware } from '../http/message.ts';
 import { isLoopbackUrl, proxySecrets } from '../http/proxy.ts';
 import type { Transport } from '../http/transport.ts';
@@ -92,10 +92,14 @@ export async function readAuthorization(
   if (!source) return undefined;
   const isExposed = url.protocol === 'http:' && !isLoopbackUrl(url);
   if (isExposed && !isPlainHttpAllowed)
-    throw new Failure('safety_check', `${url.origin} is plain http: anyone on the network could read the credential`, {
-      hint: 'use https, or add --allow-http if you trust the network',
-      applied: 'no',
-    });
+    throw safetyFailure(
+      'insecure_transport',
+      `${url.origin} is plain http: anyone on the network could read the credential`,
+      {
+        hint: 'use https, or add --allow-http if you trust the network',
+        applied: 'no',
+      },
+    );
   const { authorization: value, secrets, quotes } = await readCredential(source, { runtime, signal }, timeoutMs);
   report.addSecrets(secrets);
   if (isExposed) await report.warn(`the credential goes to ${url.origin} over plain http`);

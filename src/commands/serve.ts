@@ -9,7 +9,7 @@ import { isPostgresUrl, parsePostgresUrl, readPostgresPassword } from '../config
 import { parseDurationOrZeroMs, parseNumeric } from '../config/setting-kinds.ts';
 import { environmentSetting } from '../config/settings.ts';
 import type { Context } from '../context.ts';
-import { Failure, toFailure, usageFailure } from '../errors.ts';
+import { safetyFailure, toFailure, usageFailure } from '../errors.ts';
 import { parseAgeStart } from '../fields/string-formats.ts';
 import { parseByteSize } from '../files/byte-size.ts';
 import { describeFileError } from '../files/file-errors.ts';
@@ -212,7 +212,7 @@ async function openUpstream(text: string | undefined, runtime: Runtime, signal: 
   const base = parseBaseUrl(text, '--upstream');
   const token = environmentSetting('upstream_token', runtime.env);
   if (token && base.protocol === 'http:' && !isLoopbackUrl(base))
-    throw new Failure('safety_check', `SVC_UPSTREAM_TOKEN would be sent to ${base.origin} over plain http`, {
+    throw safetyFailure('insecure_transport', `SVC_UPSTREAM_TOKEN would be sent to ${base.origin} over plain http`, {
       hint: 'use an https:// URL with --upstream',
     });
   const noFiles = { cacert: undefined, cert: undefined, key: undefined };

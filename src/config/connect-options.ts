@@ -1,4 +1,4 @@
-import { Failure, usageFailure } from '../errors.ts';
+import { safetyFailure, usageFailure } from '../errors.ts';
 import type { ConnectOptions } from '../http/open-socket.ts';
 import { parseProxyUrl, proxyForUrl } from '../http/proxy.ts';
 import type { Runtime } from '../runtime.ts';
@@ -34,8 +34,8 @@ export async function readConnectOptions(
   }
   const { NODE_TLS_REJECT_UNAUTHORIZED: rejectUnauthorized } = env;
   if (rejectUnauthorized === '0')
-    throw new Failure(
-      'safety_check',
+    throw safetyFailure(
+      'insecure_transport',
       'NODE_TLS_REJECT_UNAUTHORIZED=0 is set, so anyone on the network path could impersonate the service',
       { hint: 'unset it, and pass the CA certificate of your server with --cacert', applied: 'no' },
     );

@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { open, readdir, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { Failure, type FailureCode } from '../errors.ts';
+import { Failure, type FailureCode, safetyFailure } from '../errors.ts';
 import type { Runtime } from '../runtime.ts';
 import { describeFileError, errorCode, isNotFoundError, withFileFailure } from './file-errors.ts';
 import { currentOwner, isOwnerRunning, type OwnerRuntime, type ProcessOwner } from './process-owner.ts';
@@ -172,7 +172,7 @@ function renewLock(
   };
   const requireHeld = (): void => {
     if (isHeld()) return;
-    throw new Failure('safety_check', lossReason ?? '', {
+    throw safetyFailure('in_use', lossReason ?? '', {
       hint: 'nothing more is sent; continue with --resume, if no other process does',
       applied: 'no',
     });
@@ -348,7 +348,7 @@ function readLockState(file: string): LockState {
 }
 
 function foreignLockFailure(file: string, problem: string): Failure {
-  return new Failure('safety_check', `${file} ${problem}, so it is not a lock of svc`, {
+  return safetyFailure('unsafe_file', `${file} ${problem}, so it is not a lock of svc`, {
     hint: 'find out what it is and move it away, or choose another file',
     applied: 'no',
   });
@@ -385,9 +385,9 @@ export function readLockHolder(path: string, runtime: LockRuntime & Pick<Runtime
 function lockHeldFailure(displayPath: string, holder: LockHolder, runtime: LockRuntime, code: FailureCode): Failure {
   const remedy =
     holder.scope === undefined ? '--resume --take-over 2m' : '--resume, which takes a lock that is not renewed';
-  const canTakeOver = code === 'safety_check' && isElsewhere(holder, runtime);
-  const hint = `wait for that process${canTakeOver ? `; if it is gone, add ${remedy}` : ''}`;
-  return new Failure(code, `${displayPath} is in use by ${describeHolder(holder, runtime)}`, { hint, applied: 'no' });
+  const takeOver = code === 'safety_check' && isElsewhere(holder, runtime) ? `; if it is gone, add ${remedy}` : '';
+  const facts = { hint: `wait for that process${takeOver}`, applied: 'no', cause: 'in_use' } as const;
+  return new Failure(code, `${displayPath} is in use by ${describeHolder(holder, runtime)}`, facts);
 }
 
 function describeHolder(holder: LockHolder, runtime: LockRuntime): string {

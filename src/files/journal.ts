@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { constants, createReadStream, writeSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { Failure } from '../errors.ts';
+import { safetyFailure } from '../errors.ts';
 import { LINE_FEED } from '../json/json-bytes.ts';
 import { type JsonNode, kindOf } from '../json/json-node.ts';
 import { tryParseJson } from '../json/parse-json.ts';
@@ -79,7 +79,7 @@ export async function readJournal(
       if (isTorn && !(bytes && parseRecord(bytes.subarray(0, -1)))) break;
       const problem = bytes && !isTorn ? onRecord(bytes) : NOT_A_RECORD;
       if (problem !== undefined)
-        throw new Failure('safety_check', `${displayPath}:${lines} is not a valid record: ${problem}`, {
+        throw safetyFailure('unsafe_file', `${displayPath}:${lines} is not a valid record: ${problem}`, {
           hint,
           applied: 'no',
         });

@@ -1,6 +1,6 @@
 import { chmod, lstat, realpath, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { Failure } from '../errors.ts';
+import { safetyFailure } from '../errors.ts';
 import { undefinedIfNotFound } from './file-errors.ts';
 
 const OTHERS_MAY_WRITE = 0o022;
@@ -25,7 +25,7 @@ export async function requireOwnFile(path: string, { userId }: TrustOptions): Pr
   await requireSafeLink(path).catch(undefinedIfNotFound);
   const { uid = userId } = (await stat(path).catch(undefinedIfNotFound)) ?? {};
   if (uid !== userId && uid !== ROOT_USER_ID)
-    throw new Failure('safety_check', `${path} belongs to another user (id ${uid}), so svc does not use it`, {
+    throw safetyFailure('unsafe_file', `${path} belongs to another user (id ${uid}), so svc does not use it`, {
       hint: `if you trust its content, take it over: sudo chown ${userId} ${path}`,
     });
 }
@@ -48,8 +48,8 @@ async function requireSafeLink(path: string): Promise<void> {
   const target = await realpath(path);
   const { mode } = await stat(dirname(target));
   if ((mode & OTHERS_MAY_WRITE) === 0) return;
-  throw new Failure(
-    'safety_check',
+  throw safetyFailure(
+    'unsafe_file',
     `${path} is a symlink into ${dirname(target)}, which other users can write (${formatMode(mode)})`,
     { hint: `move the file to a directory of yours, or run: chmod go-w ${dirname(target)}` },
   );

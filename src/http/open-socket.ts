@@ -2,7 +2,7 @@ import type { LookupAddress } from 'node:dns';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { connect, isIP, type LookupFunction, type Socket } from 'node:net';
-import { Failure } from '../errors.ts';
+import { safetyFailure } from '../errors.ts';
 import { describeNetworkError, isPermanentError } from './network-errors.ts';
 import { isLoopbackUrl, ProxyError, portOf, proxyAuthorization, proxyLoginReason } from './proxy.ts';
 import type { TlsSettings } from './tls.ts';
@@ -59,8 +59,8 @@ export function requireLoopbackPeer(url: URL, socket: Pick<Socket, 'remoteAddres
   socket.destroy();
   // A connection that the server has reset has no address.
   if (address === '') throw new Error(CLOSED_BEFORE_REQUEST);
-  throw new Failure(
-    'safety_check',
+  throw safetyFailure(
+    'insecure_transport',
     `${url.origin} is plain http, and ${url.hostname} resolves to ${address}, not to loopback`,
     { hint: 'use https, or add --allow-http if you trust the network', applied: 'no' },
   );

@@ -2,7 +2,7 @@ import { Buffer, isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { type FileHandle, open, readFile } from 'node:fs/promises';
 import { validateHeaderName, validateHeaderValue } from 'node:http';
-import { errorMessage, Failure } from '../errors.ts';
+import { errorMessage, Failure, safetyFailure } from '../errors.ts';
 import { fileFailure, withFileFailure } from '../files/file-errors.ts';
 import { bodyChunks } from '../http/body-chunks.ts';
 import {
@@ -205,7 +205,7 @@ export async function openHarReplay(
       const count = Array.from(missing.values()).reduce((sum, each) => sum + each);
       const names = Array.from(missing, ([name, times]) => `${name} (${times})`).slice(0, MAX_LISTED_REQUESTS);
       const subject = pluralize(count, 'request was', 'requests were');
-      throw new Failure('safety_check', `${count} ${subject} not in ${path}: ${names.join(', ')}`, {
+      throw safetyFailure('unrecorded_request', `${count} ${subject} not in ${path}: ${names.join(', ')}`, {
         hint: 'record again with svc serve --record',
       });
     },

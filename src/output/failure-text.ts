@@ -56,6 +56,7 @@ export function failureFields(
     message: redactText(message),
     hint: hint === undefined ? undefined : redact(hint),
     exit_code: exitCode,
+    cause: facts.cause,
     status,
     url: url === undefined ? undefined : redact(url),
     ...mapTexts(shown, redactText),

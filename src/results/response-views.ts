@@ -1,4 +1,4 @@
-import { Failure } from '../errors.ts';
+import { safetyFailure } from '../errors.ts';
 import { firstStringMember, getMember, itemsAt, type JsonDocument, rootOf } from '../json/json-node.ts';
 import { parseJson, tryParseJson } from '../json/parse-json.ts';
 import { indentJson, type JsonValue, writeJson } from '../json/write-json.ts';
@@ -16,8 +16,8 @@ export function extractBlock(kind: string): (doc: JsonDocument) => string {
     const blocks = Array.from(text.matchAll(FENCED_BLOCK), ([, indent = '', , block = '']) => unindent(block, indent));
     const found = kind === 'json' ? [text, ...blocks].find(isJson) : blocks[0];
     if (found !== undefined) return ensureFinalNewline(kind === 'json' ? found.trim() : found);
-    throw new Failure(
-      'safety_check',
+    throw safetyFailure(
+      'expectation',
       `the response has no ${kind === 'json' ? 'JSON' : 'code block'}: ${wholeText.slice(0, MAX_QUOTED_CHARS)}`,
       { hint: 'without --extract, the whole text is printed' },
     );

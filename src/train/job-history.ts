@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Failure, FILE_LIMIT_HINT, type RequestOutcome } from '../errors.ts';
+import { Failure, FILE_LIMIT_HINT, type RequestOutcome, safetyFailure } from '../errors.ts';
 import type { LockRuntime } from '../files/file-lock.ts';
 import {
   JOURNAL_START,
@@ -236,7 +236,7 @@ function duplicateFailure(
   };
   const status = jobStatus(earlier, context);
   const [what, step] = descriptions[status === 'not-applied' ? 'unknown' : status];
-  return new Failure('safety_check', `the same job ${what}`, {
+  return safetyFailure('duplicate_job', `the same job ${what}`, {
     hint: `${step}; to send it again, run svc train with --allow-duplicate`,
     applied: 'no',
     ids: id === undefined ? {} : { job: id },

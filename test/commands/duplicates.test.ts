@@ -128,7 +128,13 @@ describe('the same job again', () => {
       `svc: the same job was sent at ${when} and was applied; nothing was sent\n  job: ${id}\n  svc train log lists it; to send it again, run svc train with --allow-duplicate\n`,
     );
     const { error } = JSON.parse((await run([...train, '--error-format', 'json'])).stderr);
-    expect(error).toMatchObject({ code: 'safety_check', exit_code: 13, applied: 'no', ids: { job: id } });
+    expect(error).toMatchObject({
+      code: 'safety_check',
+      cause: 'duplicate_job',
+      exit_code: 13,
+      applied: 'no',
+      ids: { job: id },
+    });
   });
 
   it.each<[string, readonly string[], Setting]>([

@@ -1,7 +1,7 @@
 import type { Buffer } from 'node:buffer';
 import { hash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
-import { Failure } from '../../errors.ts';
+import { Failure, safetyFailure } from '../../errors.ts';
 import { undefinedIfNotFound, withFileFailure } from '../../files/file-errors.ts';
 import { commitOrAbandon, openReplacement } from '../../files/file-replacement.ts';
 import { readAt, readRange } from '../../files/read-input.ts';
@@ -69,7 +69,7 @@ export async function writeIndex(path: string, label: string, onProgress: (bytes
     if (existing) return readAt(existing, 0, ROW_BYTES).finally(() => existing.close());
   });
   if (head && head.length > 0 && !HEAD_START.startsWith(head.toString('latin1', 0, HEAD_START.length)))
-    throw new Failure('safety_check', `${indexLabel} is not an index of svc, and would be replaced`, {
+    throw safetyFailure('unsafe_file', `${indexLabel} is not an index of svc, and would be replaced`, {
       hint: 'move it away, or rename it',
     });
   const file = await withFileFailure('read', label, () => open(path));
@@ -117,7 +117,7 @@ export type InputIndex = NonNullable<Awaited<ReturnType<typeof openIndex>>>;
 export async function openIndex(path: string, label: string) {
   const indexLabel = `${label}.index`;
   const fail = (): never => {
-    throw new Failure('safety_check', `${indexLabel} is not a complete index of svc`, {
+    throw safetyFailure('unsafe_file', `${indexLabel} is not a complete index of svc`, {
       hint: `run: svc batch index ${shellWord(label)}; or delete it, and lines are counted instead`,
     });
   };

@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { hash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import { Readable } from 'node:stream';
-import { Failure } from '../../errors.ts';
+import { type Failure, safetyFailure } from '../../errors.ts';
 import { withFileFailure } from '../../files/file-errors.ts';
 import { readAt, readRange } from '../../files/read-input.ts';
 import { LINE_FEED } from '../../json/json-bytes.ts';
@@ -275,7 +275,7 @@ function shorterFileFailure(label: string, fileSize: number, size: number, isRes
   const [message, hint] = isResumed
     ? [`${label} has ${fileSize} bytes, and had ${size} when this shard was started`, 'restore the input']
     : [`${label}.index is of ${size} bytes, and ${label} has ${fileSize}`, `run: svc batch index ${shellWord(label)}`];
-  return new Failure('safety_check', message, { hint });
+  return safetyFailure('changed_input', message, { hint });
 }
 
 function grownFileWarning(label: string, bytes: number, { count }: Shard): string {
@@ -291,11 +291,11 @@ function changedBlockFailure(label: string, row: IndexRow, next: IndexRow, hasIn
   const hint = hasIndex
     ? `restore the input, or run: svc batch index ${shellWord(label)}`
     : 'restore the input, then continue with --resume';
-  return new Failure('safety_check', message, { hint });
+  return safetyFailure('changed_input', message, { hint });
 }
 
 function changedPartFailure(label: string, { line, lines }: PartRecord, what: string, hint: string): Failure {
   const place = lines === 0 ? `before line ${line}` : `${lines} ${pluralize(lines, 'line')} from line ${line} on`;
   const message = `${label} is not the input that this shard was started with (${place}): ${what} changed`;
-  return new Failure('safety_check', message, { hint });
+  return safetyFailure('changed_input', message, { hint });
 }

@@ -1,4 +1,4 @@
-import { type AppliedState, Failure } from '../../errors.ts';
+import { type AppliedState, safetyFailure } from '../../errors.ts';
 
 export interface IndexedResult {
   readonly fileIndex: number;
@@ -94,7 +94,7 @@ function createPages() {
     const found = find(line);
     if (found !== emptyPage) return found;
     if (pages.size >= MAX_PAGES)
-      throw new Failure('safety_check', `there are results of more than ${MAX_PAGES * PAGE_LINES} lines`, {
+      throw safetyFailure('limit', `there are results of more than ${MAX_PAGES * PAGE_LINES} lines`, {
         hint: 'name fewer files',
       });
     pages.set(line - (line % PAGE_LINES), createPage());

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { open } from 'node:fs/promises';
-import { Failure } from '../../errors.ts';
+import { Failure, safetyFailure } from '../../errors.ts';
 import { withFileFailure } from '../../files/file-errors.ts';
 import { type InputLine, splitLineBatches, splitLines } from '../../files/split-lines.ts';
 import { LINE_FEED } from '../../json/json-bytes.ts';
@@ -133,7 +133,7 @@ function describeBatch({ operation, shard }: Checkpoint): string {
 function otherBatchFailure(first: string, other: string, reason: string): Failure {
   const message = `${first} and ${other} do not belong to the same batch: ${reason}`;
   const hint = 'merge the outputs of one batch, each shard once';
-  return new Failure('safety_check', message, { hint });
+  return safetyFailure('other_batch', message, { hint });
 }
 
 // Goes through the lines of an input beside the results, which come in ascending order. Without an input, every gap is missing.

@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { createReadStream, statSync } from 'node:fs';
 import { type FileHandle, open, readdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { Failure, usageFailure } from '../../errors.ts';
+import { Failure, safetyFailure, usageFailure } from '../../errors.ts';
 import { fileFailure, isNotFoundError, pathExists, withFileFailure } from '../../files/file-errors.ts';
 import { commitOrAbandon, openReplacement } from '../../files/file-replacement.ts';
 import { openAppender } from '../../files/journal.ts';
@@ -106,7 +106,7 @@ const RESULT_PREFIX = '{"line":';
 
 /** The failure of a file that an earlier version of svc wrote; it is never read as empty. */
 export function earlierVersionFailure(place: string, reason: string): Failure {
-  return new Failure('safety_check', `${place} was written by an earlier version of svc: ${reason}`, {
+  return safetyFailure('other_batch', `${place} was written by an earlier version of svc: ${reason}`, {
     hint: 'finish that batch with the version that began it, or start again with another file for -o',
   });
 }

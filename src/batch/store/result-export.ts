@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Context } from '../../context.ts';
-import { Failure, usageFailure } from '../../errors.ts';
+import { safetyFailure, usageFailure } from '../../errors.ts';
 import { closestMatch } from '../../fields/closest-match.ts';
 import { unreadableInputFailure } from '../../files/read-input.ts';
 import { firstStringMember, getMember, kindOf, numberMember, rawText, rootOf } from '../../json/json-node.ts';
@@ -198,7 +198,7 @@ function createRowJoin(
         const isWanted = counts.rows === line - 1;
         if (!isWanted) counts.missing += 1;
         else if (digest !== undefined && found.digest !== digest)
-          throw new Failure('safety_check', `row ${line} of ${path} is not the row that was sent as line ${line}`, {
+          throw safetyFailure('changed_input', `row ${line} of ${path} is not the row that was sent as line ${line}`, {
             hint: 'name the table as --rows sent it, with the same cells in the same order',
           });
         else if (digest === undefined && !(id && found.cells.includes(id))) counts.unproven += 1;

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { stat } from 'node:fs/promises';
 import { isIdempotent } from '../../client/request.ts';
-import { type AppliedState, Failure, usageFailure } from '../../errors.ts';
+import { type AppliedState, Failure, safetyFailure, usageFailure } from '../../errors.ts';
 import { pathExists, withFileFailure } from '../../files/file-errors.ts';
 import { acquireLease, type Lease, type LeaseOptions, type LockRuntime } from '../../files/file-lock.ts';
 import { rejectDirectoryName, resolveSymlinks } from '../../files/file-replacement.ts';
@@ -167,7 +167,7 @@ function findPriorLine(
   if (known !== undefined && known !== digest) {
     const message = `line ${line} changed while the batch was running; its result is in ${displayPath}`;
     const hint = 'restore the line, or resume with --accept-changes';
-    throw new Failure('safety_check', message, { hint });
+    throw safetyFailure('changed_input', message, { hint });
   }
   const entry = result?.digest === digest ? result : undefined;
   const sentAtMs = sent?.timestampMs ?? (isJournalLost && !result ? 0 : undefined);
@@ -216,7 +216,7 @@ export async function openPriorResults(
       const acceptHint = 'use the same flags and profile, choose another file with -o, or resume with --accept-changes';
       const hint = otherBatch === undefined ? acceptHint : 'choose another file with -o';
       const message = `${displayPath} belongs to another batch: ${otherBatch ?? differences}`;
-      throw new Failure('safety_check', message, { hint });
+      throw safetyFailure('other_batch', message, { hint });
     }
     // Any line without a result may have been sent. A run creates its journal before its output, and records each line before it
     // has a result.
@@ -267,8 +267,8 @@ async function rejectUnusableFiles({ path, displayPath }: OutputPath, isResumed:
     throw new Failure('local_file', `cannot write ${displayPath}: it is a directory`, { hint: 'name a file' });
   rejectDirectoryName(displayPath);
   if (found?.isFile() && found.nlink > 1)
-    throw new Failure(
-      'safety_check',
+    throw safetyFailure(
+      'unsafe_file',
       `${displayPath} has ${found.nlink} names (hard links), so another batch could use it`,
       { hint: 'choose another file with -o' },
     );
@@ -333,5 +333,5 @@ export function requireSameInput(
   const parts = Object.entries(lines).flatMap(([kind, text]) => (text === '' ? [] : [`${kind} lines: ${text}`]));
   if (parts.length === 0) return;
   const message = `${label} is not the input that ${results} was made from: ${parts.join('; ')}`;
-  throw new Failure('safety_check', message, { hint });
+  throw safetyFailure('changed_input', message, { hint });
 }

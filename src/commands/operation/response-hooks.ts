@@ -9,7 +9,7 @@ import type { PreparedRequest } from '../../client/request.ts';
 import { expectationFlags, summaryFlags } from '../../client/request-flags.ts';
 import { checkHistoryFile, requestHistoryFile } from '../../client/request-history.ts';
 import type { Context } from '../../context.ts';
-import { Failure, toFailure, usageFailure } from '../../errors.ts';
+import { Failure, safetyFailure, toFailure, usageFailure } from '../../errors.ts';
 import { pathExists } from '../../files/file-errors.ts';
 import { nameSameFile, writeFileAtomically } from '../../files/file-replacement.ts';
 import { isGiven } from '../../flag.ts';
@@ -144,7 +144,7 @@ async function openSchemaExpectation(options: RequestOptions, read: BodyInputs['
       await report.error(
         formatGithubAnnotation({ level: 'error', title, message: drift.join('\n'), at: { label: file } }),
       );
-    throw new Failure('safety_check', title, {
+    throw safetyFailure('expectation', title, {
       hint: `${selectsFeedback(draft) ? '' : 'add --feedback-type or --trigger-ref; '}if this is intended: --expect ${file} --update`,
       applied: 'yes',
     });
@@ -154,8 +154,8 @@ async function openSchemaExpectation(options: RequestOptions, read: BodyInputs['
 // A schema of no feedback would pass whatever selects none.
 function requireFeedback(doc: JsonDocument, file: string): void {
   if (payloadTypes(doc).length > 0) return;
-  throw new Failure(
-    'safety_check',
+  throw safetyFailure(
+    'expectation',
     `no feedback was found, so there is no schema to save in ${file} or to compare with it`,
     {
       hint: 'check --project-id, --feedback-type and --since, which may select none; a payload of {} has no fields either',

@@ -1,7 +1,7 @@
 import { dirname, relative, resolve, sep } from 'node:path';
 import type { RunCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
-import { Failure, type Place, usageFailure } from '../../errors.ts';
+import { Failure, type Place, safetyFailure, usageFailure } from '../../errors.ts';
 import { rejectReplacedInput } from '../../files/file-replacement.ts';
 import { prepareForTrajectories } from '../../files/heap-limit.ts';
 import type { OptionsOfList } from '../../flag.ts';
@@ -134,5 +134,5 @@ function lintFailure(
   const found = fatal.filter((kind) => summary.findings.count(kind) > 0);
   if (found.length === 0) return undefined;
   const counts = found.map((kind) => `${kind} (${summary.findings.count(kind)})`);
-  return new Failure('safety_check', `--fail-on: found ${counts.join(', ')}`, { applied: 'no' });
+  return safetyFailure('expectation', `--fail-on: found ${counts.join(', ')}`, { applied: 'no' });
 }
