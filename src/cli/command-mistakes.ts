@@ -1,14 +1,21 @@
 import { type Argument, type Command, usageTerm } from '../command.ts';
 import { type Failure, usageFailure } from '../errors.ts';
 import { closestMatches, joinWithOr } from '../fields/closest-match.ts';
-import { flagName } from '../fields/field.ts';
 import { type Flag, flagForms, takesValue } from '../flag.ts';
-import { flagTarget } from '../operations/operation.ts';
-import { createArgumentRedactor, REDACTED, redactUserInfo } from '../output/redaction.ts';
 import { shellWord } from '../output/shell-quote.ts';
 import { allCommands, commandsIn, sharedFlags } from './all-commands.ts';
-import { isToolName, nouns, otherToolsHint, sameVerbs, toolOf, verbs } from './other-tools.ts';
+import {
+  completeSuggestion,
+  correctedLineHint,
+  isOperand,
+  isUnknownFlag,
+  readWordsAsFlags,
+  SECRET_NAME,
+  typedWords,
+} from './corrected-line.ts';
+import { otherToolsHint } from './other-tools.ts';
 import { type LineToken, type PreparedCommandLine, prepareCommandLine, takesNextWord } from './prepare-command-line.ts';
+import { isFileName, unknownCommand } from './unknown-command.ts';
 import { argumentForm, isNamed, ownSpelling, rejectedChoice, synonymHint, unknownFlagHint } from './unknown-flag.ts';
 
 /** The failure of a line that commander rejects with this code. Never repeats the value of an unknown flag: it may be a secret. */
@@ -32,12 +39,9 @@ export function explainMistake(code: string, line: PreparedCommandLine): Failure
   }
 }
 
-function isOperand({ form }: LineToken): boolean {
-  return form === undefined;
-}
-
 // A line without a command, or with a flag before it that belongs after it.
-function missingCommand({ typed, words, tokens }: PreparedCommandLine): Failure {
+function missingCommand(line: PreparedCommandLine): Failure {
+  const { typed, words, tokens } = line;
   const unknown = tokens.find(({ form, flag }) => form !== undefined && !flag);
   const misplaced = unknown && misplacedFlag(typed, unknown);
   if (misplaced) return misplaced;
@@ -57,8 +61,14 @@ function missingCommand({ typed, words, tokens }: PreparedCommandLine): Failure 
       (owner ? `write it after the command: svc ${owner.name} ${own} ...` : 'run: svc --help');
     return usageFailure(`unknown flag "${form}"`, hint);
   }
+  // The version, as other tools print it.
+  if (words.length === 0 && tokens.every(({ form }) => form === '--verbose'))
+    return usageFailure(
+      'svc needs a command',
+      'for the version, run: svc --version; for the commands, run: svc --help',
+    );
   const commands = new Set(commandsIn(words).flatMap(({ words: path }) => path[words.length] ?? []));
-  if (commands.size === 0) return unknownCommand(words, tokens[0]?.value);
+  if (commands.size === 0) return unknownCommand(line, words);
   const name = ['svc', ...words].join(' ');
   return usageFailure(`${name} needs a command: ${joinWithOr([...commands])}`, `run: ${name} --help`);
 }
@@ -86,127 +96,6 @@ function misplacedFlag(typed: readonly string[], { start = '' }: LineToken): Fai
     return usageFailure(`${start} is a flag of svc ${candidate.name} and belongs after it`, correctedLineHint(line));
   }
   return undefined;
-}
-
-/** The failure of words that name no command; `detail` is what else they could have been, and are not. */
-export function unknownCommand(words: readonly string[], next = '', detail = ''): Failure {
-  const group = words.slice(0, -1);
-  const siblings = commandsIn(group).flatMap(({ words: path }) => path[group.length] ?? []);
-  const name = ['svc', ...group].join(' ');
-  const word = words.at(-1) ?? '';
-  const named = siblings.filter((one) => verbs[one]?.split(' ').includes(word));
-  const kin = group.length > 0 ? sameVerbs(word) : [];
-  const near = [
-    named,
-    closestMatches(word, siblings),
-    siblings.filter((one) => kin.some((verb) => verb === one || verbs[one]?.split(' ').includes(verb))),
-  ].find((found) => found.length > 0);
-  const nested = group.length > 0 ? [] : allCommands.filter(({ words: path }) => path.length > 1);
-  const [nearNested = word] = closestMatches(
-    word,
-    nested.flatMap(({ words: path }) => path.at(-1) ?? []),
-  );
-  const inGroups = nested.filter(({ words: path }) => [word, nearNested].includes(path.at(-1) ?? ''));
-  const meant = [...(near ?? []).map((one) => `${name} ${one}`), ...inGroups.map((one) => `svc ${one.name}`)]
-    .slice(0, 3)
-    .map(withArgument);
-  const otherwise =
-    word === 'help'
-      ? `run: ${name} --help`
-      : group.length > 0
-        ? `write one of: ${siblings.map((one) => withArgument(`${name} ${one}`)).join(', ')}`
-        : 'run: svc --help';
-  return usageFailure(
-    `unknown command ${JSON.stringify(words.join(' '))}${detail}`,
-    knownWord(words, next) ??
-      (meant.length > 0 ? `did you mean: ${meant.join(', or ')}` : (unlistedWord(word, group) ?? otherwise)),
-  );
-}
-
-// What the words mean in another tool; the name of a tool may come first.
-function knownWord(words: readonly string[], next: string): string | undefined {
-  const all = words.join(' ');
-  if (isToolName(all)) {
-    if (isToolName(next)) return `leave out ${JSON.stringify(`${all} ${next}`)}; run: svc --help`;
-    const meant = commandsIn([next]).length > 0 ? `svc ${next}` : (otherToolsHint(next) ?? 'svc --help');
-    return `leave out ${JSON.stringify(all)}: ${meant}`;
-  }
-  if (/^(?:get|post|put|patch|delete)$/i.test(all) && /[/:]/.test(next)) return unlistedWord(next, []);
-  // `log tail`: a word that means a command of the group.
-  const own = words.length > 1 ? otherToolsHint(words.at(-1) ?? '') : undefined;
-  const both =
-    otherToolsHint(`${all} ${next}`) ??
-    (words.length > 1 ? otherToolsHint(all) : undefined) ??
-    (words.length > 1 ? otherToolsHint(`${words[0]} --${words.at(-1)}`) : undefined) ??
-    (own?.startsWith(`svc ${words[0]}`) && !own.includes(', ') ? own : nounAndVerb(words, next));
-  const flags = commandsIn(words.slice(0, -1)).find(({ words: path }) => path.length === words.length - 1)?.flags;
-  if (both) return synonymHint(both, flags);
-  const spellings = [all, all.toLowerCase(), all.toUpperCase(), `${all}s`, all.replace(/s$/, '')];
-  const known = spellings.flatMap((one) => otherToolsHint(one) ?? [])[0];
-  if (known) return synonymHint(known);
-  const tool = words.length === 1 ? toolOf(all) : undefined;
-  return tool && `svc has nothing like ${all} of ${tool}; run: svc --help`;
-}
-
-// `config get`, `get profiles`, `list-jobs`, `train create-training-job`: the words name a group and, in another one, a command of it.
-function nounAndVerb(words: readonly string[], next: string): string | undefined {
-  const parts = [...words, ...(/^[a-z][\w-]*$/i.test(next) ? [next] : [])].flatMap((word) =>
-    word.toLowerCase().split(/[-_.]/),
-  );
-  if (parts.length < 2) return undefined;
-  const noun = parts.find((part) => nounOf(part));
-  const group = noun && nounOf(noun);
-  if (!group) return undefined;
-  const isPlural = noun.endsWith('s') && noun !== 'settings';
-  for (const part of parts.filter((one) => one !== noun).reverse()) {
-    const verb = part === 'get' && isPlural ? 'list' : part;
-    const known = otherToolsHint(`${group} ${verb}`);
-    if (known) return known;
-    const found = commandsIn([group]).find(({ words: path }) => {
-      const last = path.at(-1) ?? '';
-      return last === verb || verbs[last]?.split(' ').includes(verb);
-    });
-    if (found) return withArgument(`svc ${found.name}`);
-    // `train view`: what the table has for another word of the same deed.
-    const kin = sameVerbs(verb).flatMap((one) => otherToolsHint(`${group} ${one}`) ?? [])[0];
-    if (kin) return kin;
-  }
-  return undefined;
-}
-
-function nounOf(word: string): string | undefined {
-  return Object.keys(nouns).find((group) => nouns[group]?.split(' ').includes(word.replace(/s$/, '')));
-}
-
-// What a word is that no tool has for a command: a file, the path or the URL of an operation, a prompt.
-function unlistedWord(word: string, group: readonly string[]): string | undefined {
-  const ofShape =
-    /^[\w.-]+$/.test(word) && otherToolsHint([...group, isFileName(word) ? '<file>' : '<name>'].join(' '));
-  if (ofShape) return synonymHint(ofShape);
-  if (group.length > 0) return undefined;
-  if (/\s/.test(word)) return `write: svc chat ${shellWord(word)}`;
-  const isHost = /^(?:[\w-]+(?:\.[\w-]+)*)?:\d+|^[\w-]+(?:\.[\w-]+)+\//.test(word);
-  const scheme = /^(?:localhost|127\.|:)/.test(word) ? 'http' : 'https';
-  const url = isHost ? `${scheme}://${word.replace(/^(?=:)/, '127.0.0.1')}` : word;
-  const [, origin, path = ''] = /^(https?:\/\/[^/?#]+)?(.*)$/i.exec(url) ?? [];
-  const steps = path.split(/[^\w-]+/).filter((step) => !/^(?:v\d+|create|)$/.test(step));
-  const [first = ''] = steps;
-  const served = allCommands.find(({ operation }) => steps.length > 0 && operation?.path.includes(steps.join('/')));
-  if (origin) return `did you mean: svc ${served?.name ?? 'chat'} --base-url ${redactUserInfo(origin)}`;
-  if (served) return `did you mean: svc ${served.name}`;
-  if (first === word) return undefined;
-  const known = commandsIn([first]).length > 0 ? `svc ${first}` : otherToolsHint(first);
-  return known && synonymHint(known);
-}
-
-function isFileName(word: string): boolean {
-  return /\.(?:jsonl?|ndjson|ya?ml|csv|tsv)$/i.test(word);
-}
-
-// A command with the argument that it needs.
-function withArgument(words: string): string {
-  const argument = allCommands.find(({ name }) => `svc ${name}` === words)?.argument;
-  return argument?.isRequired ? `${words} ${usageTerm(argument)}` : words;
 }
 
 function unknownFlag(command: Command, tokens: readonly LineToken[]): Failure {
@@ -257,10 +146,6 @@ function conflictingFlags(tokens: readonly LineToken[]): Failure {
   return usageFailure(`${found?.form} cannot be combined with --${found?.other}`, found?.hint ?? 'remove one of them');
 }
 
-function isUnknownFlag({ form, flag }: LineToken, flags: readonly Flag[]): boolean {
-  return form !== undefined && !flags.some(({ name }) => name === flag?.name);
-}
-
 // The only commands that take several arguments take any number. What an extra word may have been is seen from its shape.
 function tooManyArguments(command: Command, line: PreparedCommandLine): Failure {
   const { name, argument } = command;
@@ -273,16 +158,19 @@ function tooManyArguments(command: Command, line: PreparedCommandLine): Failure 
   if (before?.flag?.name === 'set' && before.value && !before.value.includes('='))
     return usageFailure(`--set ${before.value} has no =`, `write --set ${shellWord(`${before.value}:=${word}`)}`);
   if (word === 'help') return usageFailure(`svc ${name} does not take ${shown}`, `run: svc ${name} --help`);
-  if (name === 'profile set' && /^(?:token|password|secret|(?:api|access)[-_]?key)$/i.test(word))
+  if (name === 'profile set' && SECRET_NAME.test(word))
     return usageFailure(
       `svc profile set stores no ${word}`,
       `run: svc auth login --profile ${shellWord(kept?.value ?? '<name>')} ${word === 'password' ? '--username <name> --password-stdin' : '--token-stdin'}`,
     );
   const known = otherToolsHint(`${name} ${word}`);
-  if (known) return usageFailure(`svc ${name} does not take ${shown}`, synonymHint(known));
+  if (known) {
+    const rest = line.typed.slice(line.typed.lastIndexOf(word) + 1);
+    return usageFailure(`svc ${name} does not take ${shown}`, synonymHint(completeSuggestion(known, rest)));
+  }
   const isFlag = command.flags.some((one) => one.name === word);
   if (extra && !isFlag && commandsIn(command.words).length > 1 && /^[a-z][a-z-]*$/.test(word))
-    return unknownCommand([...command.words, word]);
+    return unknownCommand(line, [...command.words, word]);
   const tokens = readWordsAsFlags(command, line.tokens, kept);
   if (kept && argument?.isFile && isFileName(word))
     return usageFailure(`svc ${name} takes one file`, `run it for each file: svc ${name} ${shellWord(word)}`);
@@ -296,91 +184,4 @@ function tooManyArguments(command: Command, line: PreparedCommandLine): Failure 
         ? `write: svc ${name} --profile <name>`
         : correctedLineHint({ ...rest, tokens, ...(literal && { literal }) }),
   );
-}
-
-// The words behind the argument as the flags that they are likely meant for; a word that fits none is left out.
-function readWordsAsFlags({ flags, operation }: Command, tokens: readonly LineToken[], kept?: LineToken): LineToken[] {
-  const used = new Set(tokens.map((token) => token.flag));
-  const namedBy = (token: LineToken = { form: '' }): Flag | undefined =>
-    flags.find((one) => isOperand(token) && takesValue(one) && one.name === flagName(token.value ?? ''));
-  return tokens.flatMap((token, at) => {
-    const text = token.value ?? '';
-    const [before, after] = [tokens[at - 1], tokens[at + 1]];
-    const named = isOperand(token) ? namedBy(before) : undefined;
-    // `svc profile set base_url https://...` names no profile.
-    const first = before === kept ? [{ value: 'default' }] : [];
-    if (named) return [...first, { value: text, flag: named, form: '', start: `--${named.name}` }];
-    if (namedBy(token) && after && isOperand(after)) return [];
-    if (!isOperand(token) || token === kept) return [token];
-    const [, typed = '', value = ''] = /^([\w-][\w.[\]-]*):?=(.*)$/s.exec(text) ?? [];
-    // `payload[score]=1` of HTTPie.
-    const assigned = typed.replace(/\[(\w*[a-z_]\w*)\]/gi, '.$1');
-    const path = operation && /\W/.test(assigned) ? [...flagTarget(operation).path, assigned].join('.') : assigned;
-    const isFieldList = tokens[tokens.indexOf(token) - 1]?.form === '--json';
-    const names = [
-      flagName(assigned),
-      ...(isFieldList ? ['jq'] : []),
-      ...(assigned ? ['set'] : wordShapes.flatMap(([shape, flagOfShape]) => (shape.test(text) ? [flagOfShape] : []))),
-    ];
-    const flag = names.flatMap((one) => flags.find((own) => own.name === one && takesValue(own)) ?? [])[0];
-    // `svc doctor probe`.
-    const bare = flags.find((own) => !takesValue(own) && own.name === flagName(text));
-    if (!flag && bare && !used.has(bare)) return [{ flag: bare, form: `--${bare.name}`, start: `--${bare.name}` }];
-    if (!flag || (used.has(flag) && flag.takes !== 'values')) return [];
-    used.add(flag);
-    const given =
-      flag.name === flagName(assigned)
-        ? value
-        : flagValueOf(flag, text.replace(operation?.path ?? '', '').replace(typed, path));
-    const start = flag.short ? `-${flag.short}` : `--${flag.name}`;
-    return [{ value: given, flag, form: `--${flag.name}`, start }];
-  });
-}
-
-// `id,model` after --json are fields, and of 127.0.0.1:8080 a flag takes the port or a URL.
-function flagValueOf({ name }: Flag, text: string): string {
-  if (name === 'jq') return `.[] | {${text}}`;
-  if (name === 'port') return text.replace(/^.*:/, '');
-  return name === 'base-url' && !text.includes('://') ? `http://${text}` : text;
-}
-
-// The flags that words of these shapes are likely meant for.
-const wordShapes: readonly (readonly [shape: RegExp, flag: string])[] = [
-  [/^:?[\w.-]*:\d{2,5}$/, 'port'],
-  [/^[\w.-]+:\d{2,5}$/, 'base-url'],
-  [/^https?:\/\//i, 'base-url'],
-  [/^\d{2,5}$/, 'port'],
-  [/^\d{1,4}$/, 'limit'],
-  [/^\d+[dhms]$/, 'since'],
-  [/^\d+[dhmsw]$/, 'older-than'],
-  [/^(?:json|jsonl|yaml|table|text)$/, 'format'],
-  [/\.(?:jsonl|ndjson)$/i, 'batch'],
-  [/\.(?:csv|tsv)$/i, 'rows'],
-  [/\.(?:json|ya?ml)$/i, 'file'],
-  [/^[\w.-]+\/[\w.-]+$/, 'project-id'],
-];
-
-// The corrected command line in the syntax of a shell, with its secrets redacted; help if an unknown flag may be followed by one.
-function correctedLineHint({ words, command, tokens, literal }: PreparedCommandLine): string {
-  const flags = command?.flags ?? [];
-  if (tokens.some((token) => isUnknownFlag(token, flags))) return `run: svc ${words.join(' ')} --help`;
-  const redacted = tokens.flatMap((token) => typedWords(token, redactValue(token, flags)));
-  const rest = literal ? createArgumentRedactor({}, []).redactArguments(['--', ...literal]) : [];
-  return `write: ${['svc', ...words, ...redacted, ...rest].map(shellWord).join(' ')}`;
-}
-
-/** A token as it was typed, with this value. */
-export function typedWords({ start = '' }: LineToken, value: string | undefined): string[] {
-  if (value === undefined) return [start];
-  return start.endsWith('=') ? [start + value] : start === '' ? [value] : [start, value];
-}
-
-function redactValue({ flag, value }: LineToken, flags: readonly Flag[]): string | undefined {
-  if (!flag || value === undefined) return value;
-  if (flag.isSecret) return value === 'random' || value.startsWith('@') ? value : REDACTED;
-  if (flag.name === 'header') return value.includes(':') ? `${value.split(':')[0]}: ${REDACTED}` : REDACTED;
-  if (flag.value?.includes('url')) return redactUserInfo(value);
-  const field = flag.name === 'set' ? /\w+/.exec(value)?.[0] : undefined;
-  const isSecretField = field !== undefined && flags.some(({ name, isSecret }) => isSecret && name === flagName(field));
-  return isSecretField ? `${field}=${REDACTED}` : value;
 }

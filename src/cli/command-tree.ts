@@ -37,9 +37,9 @@ export async function runCommandLine(line: PreparedCommandLine, cwd: string, run
       if (rejected) throw (await import('./unknown-flag.ts')).rejectedChoice(read.command, '--format', ...rejected);
       const [word = ''] = read.args;
       if (isUnknownSubcommand(read, word, cwd))
-        throw (await mistakes()).unknownCommand(
+        throw (await import('./unknown-command.ts')).unknownCommand(
+          line,
           [...read.command.words, word],
-          '',
           `, and no file has the name ${word}`,
         );
       if (read.command.argument?.usage && !line.literal && read.args.length > 0)

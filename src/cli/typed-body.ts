@@ -2,7 +2,7 @@ import type { Command } from '../command.ts';
 import { type Failure, usageFailure } from '../errors.ts';
 import { flagTarget } from '../operations/operation.ts';
 import { shellQuote, shellWord } from '../output/shell-quote.ts';
-import { typedWords } from './command-mistakes.ts';
+import { typedWords } from './corrected-line.ts';
 import { otherToolsHint } from './other-tools.ts';
 import type { LineToken, PreparedCommandLine } from './prepare-command-line.ts';
 

@@ -52,9 +52,12 @@ async function usageError({ words, setup }: Step, home: string): Promise<string[
 }
 
 async function usageErrors(steps: readonly Step[]): Promise<string[]> {
-  // Someone who has a profile, and one request in the history.
+  // Someone who has profiles, and one request in the history.
   const home = temporaryDirectory();
-  await inShell('svc profile set x --base-url http://127.0.0.1:9; SVC_HISTORY=1 svc chat hi --local', { cwd: home });
+  await inShell(
+    'for name in x work; do svc profile set $name --base-url http://127.0.0.1:9; done; SVC_HISTORY=1 svc chat hi --local',
+    { cwd: home },
+  );
   const queue = [...new Map(steps.map((step) => [JSON.stringify(step), step])).values()];
   const errors: string[] = [];
   const work = async (): Promise<void> => {

@@ -24,7 +24,8 @@ import { isEmptyLine, type LineSplitter } from './batch-input.ts';
 // A collector rotates its files long before, and an SDK exports batches of spans.
 const MAX_DOCUMENT_BYTES = 256 * 1024 * 1024;
 
-const EXPORT_HINT = 'export spans as OTLP/JSON, for example with the file exporter of a collector';
+const EXPORT_HINT =
+  'export spans as OTLP/JSON, such as with the file exporter of a collector; to send bodies of calls, run: svc call start --batch <file>';
 
 /**
  * Makes a line of each span of OTLP/JSON, which starts a call: documents on one line each, as a collector writes them, or in
