@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { LINE_FEED } from '../json/json-bytes.ts';
+import type { Resemblance } from '../json/json-error.ts';
 import { formatByteSize } from './byte-size.ts';
 
 export interface InputLine {
@@ -11,6 +12,8 @@ export interface InputLine {
   readonly bytes: Buffer | undefined;
   /** Why, unless it is above the limit. */
   readonly problem?: string;
+  /** What a text that is not JSON seems to be. */
+  readonly resembles?: Resemblance;
   /** The line is a row of a table, whose number it has. */
   readonly isRow?: true;
   /** The digest of that row. */

@@ -21,7 +21,7 @@ import { uuidV5, uuidV7 } from '../../fields/uuid.ts';
 import type { InputLine } from '../../files/split-lines.ts';
 import type { FlagValue } from '../../flag.ts';
 import { applySplices } from '../../json/edit.ts';
-import { JsonError } from '../../json/json-error.ts';
+import { JsonError, resemblance } from '../../json/json-error.ts';
 import {
   createNodeFinder,
   endOffset,
@@ -224,15 +224,18 @@ function isOmitted(shorthand: Shorthand | undefined, object: JsonNode | undefine
 }
 
 function readLine(line: InputLine, label: string): JsonSource | Issue {
-  const { number, bytes, problem = 'the line exceeds the size limit of a body', isRow } = line;
+  const { number, bytes, problem = 'the line exceeds the size limit of a body', resembles, isRow } = line;
   const at = { label, line: number, ...(isRow ? { column: 0 } : {}) };
-  if (!bytes) return { path: '', at, message: problem };
+  if (!bytes) return { path: '', at, message: problem, resembles };
   try {
     return createLineSource(parseJson(bytes), label, line);
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
     const { column } = positionAt(bytes, error.offset);
-    return { path: '', at: { column, ...at }, message: `invalid JSON: ${error.message}` };
+    const kind = resemblance(error.unexpected, { column });
+    // otherKind says what to do with a first line that is the start of a body.
+    const problem = kind === 'start' && number === 1 ? error.problem : error.message;
+    return { path: '', at: { column, ...at }, message: `invalid JSON: ${problem}`, resembles: kind };
   }
 }
 

@@ -11,7 +11,7 @@ import { errorMessage, Failure, usageFailure } from '../../errors.ts';
 import { flagName } from '../../fields/field.ts';
 import { type InputLine, splitLines } from '../../files/split-lines.ts';
 import type { FlagValue } from '../../flag.ts';
-import { JsonError } from '../../json/json-error.ts';
+import { JsonError, resemblance } from '../../json/json-error.ts';
 import {
   getMember,
   type JsonDocument,
@@ -78,7 +78,7 @@ export async function readRows(
       return { ...line, bytes, expressions };
     } catch (error) {
       if (!(error instanceof JsonError)) throw error;
-      return { ...line, bytes: undefined, problem: error.message };
+      return { ...line, bytes: undefined, problem: error.message, resembles: resemblance(error.unexpected, {}) };
     }
   };
   const { maxBodyBytes } = operation;
@@ -213,7 +213,7 @@ function parsePart(json: string | Buffer, problem: string): JsonDocument {
     return parseJson(json);
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
-    throw new JsonError(`${problem}: ${error.message}`, 0);
+    throw new JsonError(`${problem}: ${error.message}`, 0, undefined, error.unexpected);
   }
 }
 
