@@ -398,7 +398,8 @@ describe.skipIf(!executablePath).each(stores)('the page in a browser, on %s', { 
     await page.locator('#compare').selectOption({ index: 1 });
     const figures = page.locator('.report table').first();
     await figures.getByText('Standard deviation').waitFor();
-    expect(await figures.innerText()).toMatch(/Mean reward\t[\d.-]+\t[\d.-]+\n/);
+    expect(await figures.innerText()).toMatch(/\tChange\n.*Mean reward\t6\t0.5\t-5.5\n/s);
+    expect(await figures.innerText()).toMatch(/Without a reward\t0\t0\t\n/);
     const cut = 'document.querySelector("#compare").scrollWidth > document.querySelector("#compare").clientWidth';
     expect(await page.evaluate(cut)).toBe(false);
     await page.locator('figure', { hasText: 'Rewards: other' }).waitFor();

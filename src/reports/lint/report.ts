@@ -143,15 +143,13 @@ export function lintMarkup(
   place?: (at: Place | undefined) => Markup,
 ): Markup[] {
   const summaries = results.map(({ summary }) => summary);
-  const rows = summaries.map(figuresOf);
-  const [first = []] = rows;
-  const figures =
-    results.length === 1
-      ? [figureList(first)]
-      : tableOf(
-          ['Figure', ...names],
-          first.map(([label], at) => [label, ...rows.map((row) => row[at]?.[1] ?? '')]),
-        );
+  const [first = [], second] = summaries.map(figuresOf);
+  const figures = second
+    ? tableOf(
+        ['Figure', ...names, 'Change'],
+        first.map((one, at) => comparedFigure(one, second[at] ?? one)),
+      )
+    : [figureList(first.map(([label, value, format]) => [label, valueText(value, format)]))];
   return [
     ...figures,
     ['div', { class: `charts ${results.length > 1 ? 'pairs' : ''}` }, charts(summaries, names)],
@@ -159,19 +157,33 @@ export function lintMarkup(
   ];
 }
 
-function figuresOf(summary: LintSummary) {
+type Figure = readonly [label: string, value: number, format?: typeof formatNumber];
+
+// Without a reward, the mean is not a number.
+function valueText(value: number, format = formatNumber): string {
+  return Number.isNaN(value) ? '-' : format(value);
+}
+
+function comparedFigure([label, before, format]: Figure, [, after]: Figure): string[] {
+  const difference = after - before;
+  const change = `${difference > 0 ? '+' : '-'}${valueText(Math.abs(difference), format)}`;
+  const texts = [before, after].map((value) => valueText(value, format));
+  return [label, ...texts, Number.isNaN(difference) || difference === 0 ? '' : change];
+}
+
+function figuresOf(summary: LintSummary): readonly Figure[] {
   const { bytes, groups, untrainableGroups, trajectories, rewards, rewardedGroups, deviationSum } = summary;
   return [
-    ['Groups', formatNumber(groups)],
-    ['Without a training signal', formatNumber(untrainableGroups)],
-    ['Trajectories', formatNumber(trajectories)],
-    ['Rewards', formatNumber(rewards.count)],
-    ['Without a reward', formatNumber(trajectories - rewards.count)],
-    ['Mean reward', rewards.finiteCount > 0 ? formatNumber(rewards.mean) : '-'],
-    ['Standard deviation', rewards.finiteCount > 0 ? formatNumber(standardDeviation(rewards)) : '-'],
-    ['Within groups', rewardedGroups > 0 ? formatNumber(deviationSum / rewardedGroups) : '-'],
-    ['Size', formatByteSize(bytes)],
-  ] as const;
+    ['Groups', groups],
+    ['Without a training signal', untrainableGroups],
+    ['Trajectories', trajectories],
+    ['Rewards', rewards.count],
+    ['Without a reward', trajectories - rewards.count],
+    ['Mean reward', rewards.finiteCount > 0 ? rewards.mean : Number.NaN],
+    ['Standard deviation', rewards.finiteCount > 0 ? standardDeviation(rewards) : Number.NaN],
+    ['Within groups', deviationSum / rewardedGroups],
+    ['Size', bytes, formatByteSize],
+  ];
 }
 
 function findingsMarkup(
