@@ -106,7 +106,7 @@ function describeValue(node: JsonNode): string {
   if (kind !== 'string') return truncateText(rawText(node));
   const text = stringOf(node);
   const ref = referenceKind(text);
-  return JSON.stringify(truncateText(text)) + (ref ? ` (${ref === 'call ref' ? 'a' : 'an'} ${ref})` : '');
+  return JSON.stringify(truncateText(text)) + (ref ? ` (${ref})` : '');
 }
 
 function nullForm({ nullable }: Shape, isFlag = false): string[] {

@@ -16,6 +16,13 @@ const OP_REF = `${PROJECT_PATH}/op/${NAME_AND_DIGEST}`;
 const PART = '(?:/(?:attr|key|id)/[^/]+|/index/\\d+)*';
 const OBJECT_OR_OP_PART_REF = `${PROJECT_PATH}/(?:object|op)/${NAME_AND_DIGEST}${PART}`;
 
+/** The refs to one kind of thing each. `any-ref` accepts them too. */
+const refFormats = {
+  'object-ref': refFormat('object', NAME_AND_DIGEST, '<name>:<digest>', 'answer:v3'),
+  'call-ref': refFormat('call', CALL_ID, '<call_id>', '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05'),
+  'op-ref': refFormat('op', NAME_AND_DIGEST, '<name>:<digest>', 'score:v1'),
+} as const;
+
 /**
  * The formats of the interface and, after the empty line, formats that only real servers require or accept. `pattern` decides,
  * here and in JSON Schema.
@@ -32,25 +39,10 @@ export const stringFormats = {
     description: 'a project like <entity>/<project>',
     sample: 'acme/support-bot',
   },
-  'object-ref': {
-    pattern: `^${PROJECT_PATH}/object/${NAME_AND_DIGEST}$`,
-    description: 'an object ref like svc:///<entity>/<project>/object/<name>:<digest>',
-    sample: 'svc:///acme/support-bot/object/answer:v3',
-  },
-  'call-ref': {
-    pattern: `^${PROJECT_PATH}/call/${CALL_ID}$`,
-    description: 'a call ref like svc:///<entity>/<project>/call/<call_id>',
-    sample: 'svc:///acme/support-bot/call/0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05',
-  },
-  'op-ref': {
-    pattern: `^${OP_REF}$`,
-    description: 'an op ref like svc:///<entity>/<project>/op/<name>:<digest>',
-    sample: 'svc:///acme/support-bot/op/score:v1',
-  },
+  ...refFormats,
   'target-ref': {
     pattern: `^${PROJECT_PATH}/(?:object/${NAME_AND_DIGEST}|call/${CALL_ID})$`,
-    description:
-      'an object ref like svc:///<entity>/<project>/object/<name>:<digest> or a call ref like svc:///<entity>/<project>/call/<call_id>',
+    description: `${refFormats['object-ref'].description} or ${refFormats['call-ref'].description}`,
     sample: 'svc:///acme/support-bot/object/answer:v3',
   },
 
@@ -102,9 +94,19 @@ export function hasFormat(text: string, format: StringFormat): boolean {
   return pattern.test(text);
 }
 
+/** The kind of a ref, with an article: `a call ref`. */
 export function referenceKind(text: string): string | undefined {
-  const refs: readonly StringFormat[] = ['object-ref', 'call-ref', 'op-ref'];
-  return refs.find((format) => hasFormat(text, format))?.replace('-', ' ');
+  return Object.values(refFormats).find(({ pattern }) => new RegExp(pattern, 'u').test(text))?.kind;
+}
+
+function refFormat(name: string, pattern: string, form: string, sample: string) {
+  const kind = `${/^[aeiou]/.test(name) ? 'an' : 'a'} ${name} ref`;
+  return {
+    kind,
+    pattern: `^${PROJECT_PATH}/${name}/${pattern}$`,
+    description: `${kind} like svc:///<entity>/<project>/${name}/${form}`,
+    sample: `svc:///acme/support-bot/${name}/${sample}`,
+  };
 }
 
 /** Milliseconds since 1970 of a time in any form that servers accept, UTC without an offset; NaN for any other text. */

@@ -1,0 +1,54 @@
+import { expect, it } from 'vitest';
+import { allCommands } from '../../src/cli/all-commands.ts';
+import { otherTools } from '../../src/cli/other-tools.ts';
+import { type Fields, flagName, type Shape } from '../../src/fields/field.ts';
+import { hasFormat, type StringFormat, stringFormats } from '../../src/fields/string-formats.ts';
+import { allOperations } from '../../src/operations/all-operations.ts';
+import { feedbackReplaceOperation } from '../../src/operations/feedback-replace.ts';
+import { reservedFields } from '../../src/operations/feedback-rules.ts';
+
+const fields = allOperations.flatMap(({ body }) =>
+  Object.entries(body).map(([name, field]) => ({ name, field, body })),
+);
+
+it('a field of a streamed response says how its parts are joined', () => {
+  const missing = (shapes: Fields, path = ''): string[] =>
+    Object.entries(shapes).flatMap(([name, field]) => {
+      const own = field.join === undefined ? [`${path}${name}: add join, such as { join: 'concatenate' }`] : [];
+      const inner: Shape = field.type === 'list' && field.join === 'by-index' ? field.of : field;
+      const isMerged = field.join === 'merge' || field.join === 'by-index';
+      return isMerged && inner.type === 'object' ? [...own, ...missing(inner.fields ?? {}, `${path}${name}.`)] : own;
+    });
+  const streamed = allOperations.filter(({ body }) => 'stream' in body);
+  expect(streamed.flatMap(({ reply }) => missing(reply))).toEqual([]);
+});
+
+it.each(fields.filter(({ field }) => field.deprecated))('the deprecated field $name is suggested nowhere', (one) => {
+  const { name, field, body } = one;
+  const form = new RegExp(`--${flagName(name)}(?![\\w-])`);
+  const hints = Object.values(otherTools).flatMap((words) => Object.entries(words));
+  expect(
+    hints.filter(([, hint]) => form.test(hint)),
+    'suggest its replacement in other-tools.ts',
+  ).toEqual([]);
+  const lines = allCommands.flatMap(({ examples }) => examples.map(({ args }) => args));
+  expect(lines.filter((line) => form.test(line))).toEqual([]);
+  expect(body[field.deprecated ?? '']?.deprecated, `${name} names a replacement that is deprecated`).toBe(undefined);
+});
+
+it.each(fields.filter(({ field }) => field.wider))('$name is not wider by a value that it has itself', ({ field }) => {
+  const wider = (field.wider ?? []).flatMap((shape) => (shape.type === 'string' && shape.oneOf) || []);
+  const own = new Set<string>(field.type === 'string' ? field.oneOf : []);
+  expect(wider.filter((value) => own.has(value))).toEqual([]);
+});
+
+it('every kind of ref is a ref, and every field with one is reserved for the types of feedback that have it', () => {
+  const refs = Object.keys(stringFormats).filter((name): name is StringFormat => name.endsWith('-ref'));
+  const strangers = refs.filter((name) => !hasFormat(stringFormats[name].sample, 'any-ref'));
+  expect(strangers, 'add the kind to the pattern of any-ref').toEqual([]);
+  const reserved = reservedFields.flatMap(([names]) => names);
+  const open = Object.entries(feedbackReplaceOperation.body).flatMap(([name, field]) =>
+    'format' in field && field.format?.endsWith('-ref') && !reserved.includes(name) ? [name] : [],
+  );
+  expect(open, 'add the field to reservedFields').toEqual(['svc_ref']);
+});
