@@ -189,7 +189,7 @@ describe('the flags of a command', () => {
     expect(
       unread.map(
         ({ name }) =>
-          `nothing reads the setting ${name} of src/config/settings.ts: read it with resolveSetting('${name}', ...) or environmentSetting('${name}', env), or remove its line`,
+          `nothing reads the setting ${name} of src/config/settings.ts: read it with resolveSetting('${name}', ...) or environmentSetting('${name}', env), a credential with a row of credentialSettings in src/config/environment.ts, or remove its line`,
       ),
     ).toEqual([]);
     // Fields are read by the operation that has them, settings by their table.
