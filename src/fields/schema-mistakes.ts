@@ -21,15 +21,21 @@ const otherTypes: { readonly [name: string]: string } = {
 };
 
 // By what their value is: a schema, schemas in an object, schemas in an array, or anything else.
-const keywords: { readonly [kind: string]: string } = {
-  schema:
+const keywords = {
+  schema: words(
     'additionalItems additionalProperties contains contentSchema else if items not propertyNames then unevaluatedItems unevaluatedProperties',
-  object: '$defs definitions dependentSchemas patternProperties properties',
-  array: 'allOf anyOf items oneOf prefixItems',
-  other:
+  ),
+  object: words('$defs definitions dependentSchemas patternProperties properties'),
+  array: words('allOf anyOf items oneOf prefixItems'),
+  other: words(
     '$anchor $comment $dynamicAnchor $dynamicRef $id $recursiveRef $ref $schema $vocabulary const contentEncoding contentMediaType default dependencies dependentRequired deprecated description discriminator enum example examples exclusiveMaximum exclusiveMinimum format id maxContains maximum maxItems maxLength maxProperties minContains minimum minItems minLength minProperties multipleOf pattern readOnly required title type uniqueItems writeOnly nullable',
+  ),
 };
-const known = Object.values(keywords).join(' ').split(' ');
+const known = Object.values(keywords).flat();
+
+function words(text: string): readonly string[] {
+  return text.split(' ');
+}
 
 // Deeper schemas are not checked: a call stack limits the depth.
 const MAX_DEPTH = 100;
@@ -44,11 +50,10 @@ export function* schemaMistakes(schema: JsonNode, path: JsonPath, depth = 0): Ge
       yield { path: at, message: 'must be an array of names, in the schema of the object' };
     const near = known.includes(key) ? undefined : closestMatch(key, known);
     if (near) yield { path: at, message: `is not a keyword of JSON Schema; did you mean ${near}?`, code: 'unwise' };
-    const has = (kind: string): boolean => keywords[kind]?.split(' ').includes(key) === true;
-    if (has('schema')) yield* schemaMistakes(value, at, depth + 1);
-    if (has('object') && kindOf(value) === 'object')
+    if (keywords.schema.includes(key)) yield* schemaMistakes(value, at, depth + 1);
+    if (keywords.object.includes(key) && kindOf(value) === 'object')
       for (const inner of membersOf(value)) yield* schemaMistakes(inner.value, [...at, inner.key], depth + 1);
-    if (has('array') && kindOf(value) === 'list')
+    if (keywords.array.includes(key) && kindOf(value) === 'list')
       for (const [index, item] of Array.from(itemsOf(value)).entries())
         yield* schemaMistakes(item, [...at, index], depth + 1);
   }
