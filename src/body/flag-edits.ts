@@ -3,7 +3,7 @@ import { basename } from 'node:path';
 import { type Issue, usageFailure } from '../errors.ts';
 import { joinWithOr } from '../fields/closest-match.ts';
 import { type Field, flagName, isScalar, minimalValue, type Shape, sampleValue } from '../fields/field.ts';
-import { describeShape } from '../fields/mismatch-message.ts';
+import { describeShape, isWithin } from '../fields/mismatch-message.ts';
 import { ageToTimestamp, parseAgeStart, timeToTimestamp } from '../fields/string-formats.ts';
 import { uuidV7 } from '../fields/uuid.ts';
 import type { FlagValue } from '../flag.ts';
@@ -223,7 +223,7 @@ async function fieldEdit(path: JsonPath, field: Field, value: FlagValue, inputs:
   if (typeof value === 'object') {
     const element = field.type === 'list' ? field.of : field;
     const invalid = value.find((word) => argumentToJson(element, word) === undefined);
-    if (invalid !== undefined) return invalidArgumentIssue(path, element, invalid, label);
+    if (invalid !== undefined) return invalidArgumentIssue(path, element, invalid, label, true);
     return { path, text: `[${value.map((word) => argumentToJson(element, word)).join(',')}]`, origin };
   }
   if (field.isSecret) {
@@ -257,9 +257,15 @@ async function readFieldSecret(word: string, label: string, inputs: BodyInputs):
   return decodeLine(label, await inputs.read(word.slice(1)));
 }
 
-function invalidArgumentIssue(path: JsonPath, shape: Shape, word: string, label: string): Issue {
+function invalidArgumentIssue(path: JsonPath, shape: Shape, word: string, label: string, isRepeatable = false): Issue {
   const name = formatJsonPath(path);
-  const meant = likelyNumbers(word).filter((one) => shape.type !== 'string' && argumentToJson(shape, one));
+  const isNumber = shape.type === 'number' || shape.type === 'integer';
+  const takes = (one: string): boolean => isNumber && isWithin(one, shape) && argumentToJson(shape, one) !== undefined;
+  const meant = likelyNumbers(word).filter(takes);
+  // `1,2` and `[1, 2]` for a flag that is repeated.
+  const several = word.replace(/^\[|\]$/g, '').split(/[\s,]+/);
+  if (isRepeatable && several.length > 1 && several.every(takes))
+    meant.splice(0, meant.length, several.join(` ${label} `));
   const hint =
     word === 'null' && shape.nullable
       ? `; for null write --set ${name}:=null`

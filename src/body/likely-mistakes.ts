@@ -1,4 +1,4 @@
-import { getMember, itemsAt, itemsOf, kindOf, rootOf, stringOf } from '../json/json-node.ts';
+import { getMember, itemsAt, itemsOf, kindOf, rawText, rootOf, stringOf } from '../json/json-node.ts';
 import { tryParseJson } from '../json/parse-json.ts';
 import { type BodyFlags, givenText, givenTexts } from './body-flags.ts';
 import type { Draft } from './draft.ts';
@@ -14,7 +14,9 @@ export function likelyMistakes(args: readonly string[], given: BodyFlags, hasRow
     givenTexts(given, name).flatMap((text) => {
       const root = /^\s*\[.*\]\s*$/s.test(text) ? tryParseJson(text) : undefined;
       if (!root || kindOf(root) !== 'list') return [];
-      const values = Array.from(itemsOf(root), (item) => (kindOf(item) === 'string' ? `"${stringOf(item)}"` : 'x'));
+      const values = Array.from(itemsOf(root), (item) =>
+        kindOf(item) === 'string' ? `"${stringOf(item)}"` : rawText(item),
+      );
       return `--${name} ${text} is one text; for several, write ${values.map((value) => `--${name} ${value}`).join(' ')}`;
     }),
   );

@@ -45,8 +45,12 @@ export function toleratedFormMessage(node: JsonNode, field: Field): string {
 
 type NumberRange = { readonly min?: number | bigint; readonly max?: number | bigint };
 
-export function isInRange(node: JsonNode, { min, max }: NumberRange): boolean {
-  const text = rawText(node);
+export function isInRange(node: JsonNode, range: NumberRange): boolean {
+  return isWithin(rawText(node), range);
+}
+
+/** As isInRange, of the text of a number. */
+export function isWithin(text: string, { min, max }: NumberRange): boolean {
   if (min !== undefined && compareNumberLiterals(text, String(min)) < 0) return false;
   return max === undefined || compareNumberLiterals(text, String(max)) <= 0;
 }
@@ -79,7 +83,7 @@ export function likelyJson(rootShape: Shape, path: JsonPath, node: JsonNode): st
   const text = kind === 'string' ? stringOf(node) : kind === 'number' && type === 'boolean' ? rawText(node) : '';
   if (text === '' || text.length > MAX_MEANT_CHARS) return [];
   if (type === 'number' || type === 'integer')
-    return likelyNumbers(text).filter((one) => type === 'number' || isIntegerLiteral(one));
+    return likelyNumbers(text).filter((one) => isWithin(one, shape) && (type === 'number' || isIntegerLiteral(one)));
   if (type === 'boolean' && /^(?:true|false)$/i.test(text)) return [text.toLowerCase()];
   const root = /^[[{]/.test(text) ? tryParseJson(text) : undefined;
   if (root) return kindOf(root) === type || meant ? [text] : [];

@@ -2,23 +2,17 @@ import { itemsOf, type JsonNode, type JsonPath, kindOf, membersOf, stringOf } fr
 import { closestMatch, joinWithOr } from './closest-match.ts';
 import type { BrokenRule } from './finding.ts';
 
-const types = ['string', 'number', 'integer', 'boolean', 'object', 'array', 'null'];
-
-// What languages of programs call these types.
-const otherTypes: { readonly [name: string]: string } = {
-  int: 'integer',
-  long: 'integer',
-  float: 'number',
-  double: 'number',
-  decimal: 'number',
-  str: 'string',
-  text: 'string',
-  bool: 'boolean',
-  list: 'array',
-  dict: 'object',
-  map: 'object',
-  none: 'null',
+// The types, and what languages of programs call them.
+const namesOfTypes: { readonly [type: string]: string } = {
+  string: 'str text char',
+  number: 'float double decimal',
+  integer: 'int long',
+  boolean: 'bool',
+  object: 'dict map record',
+  array: 'list tuple',
+  null: 'none',
 };
+const types = Object.keys(namesOfTypes);
 
 // By what their value is: a schema, schemas in an object, schemas in an array, or anything else.
 const keywords = {
@@ -64,9 +58,9 @@ function* typeMistakes(value: JsonNode, path: JsonPath): Generator<BrokenRule> {
   for (const [index, item] of (isList ? Array.from(itemsOf(value)) : [value]).entries()) {
     const text = kindOf(item) === 'string' ? stringOf(item) : undefined;
     if (text !== undefined && types.includes(text)) continue;
+    const name = text?.toLowerCase() ?? '';
     const near =
-      text &&
-      (otherTypes[text.toLowerCase()] ?? closestMatch(text, types) ?? types.find((one) => one === text.toLowerCase()));
+      types.find((one) => `${one} ${namesOfTypes[one]}`.split(' ').includes(name)) ?? closestMatch(name, types);
     const hint = near ? `; did you mean ${JSON.stringify(near)}?` : '';
     const what = text === undefined ? '' : `, not ${JSON.stringify(text)}`;
     yield {

@@ -131,6 +131,7 @@ export function timeToTimestamp(text: string): string | undefined {
 }
 
 const SECONDS_PER_UNIT: { readonly [unit: string]: number } = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 };
+const UNIT_WORDS = ['s', 'm', 'h', 'd', 'w', 'seconds', 'secs', 'minutes', 'mins', 'hours', 'hrs', 'days', 'weeks'];
 // Before it, a year has no four digits.
 const EARLIEST_MS = Date.parse('0000-01-01T00:00:00Z');
 
@@ -147,5 +148,10 @@ export function parseAgeStart(flag: string, text: string, now: number): string {
   if (time !== undefined) return time;
   const problem = /^\d+[smhdw]$/.test(text) ? 'a time before the year 0' : 'not an age';
   const start = flag === '--since' && /^\d{4}-\d\d/.test(text) ? `; for a time, write --start ${text}` : '';
-  throw usageFailure(`${flag}: ${JSON.stringify(text)} is ${problem}`, `write 90s, 15m, 12h, 7d or 2w${start}`);
+  // `7 days`.
+  const [, count, word = ''] = /^(\d+)([a-z]+)$/.exec(text.toLowerCase().replace(/\s/g, '')) ?? [];
+  const singular = (one: string): string => one.replace(/(?<=.)s$/, '');
+  const unit = UNIT_WORDS.find((one) => singular(one) === singular(word))?.[0];
+  const forms = unit && `${count}${unit}` !== text ? `it as ${count}${unit}` : '90s, 15m, 12h, 7d or 2w';
+  throw usageFailure(`${flag}: ${JSON.stringify(text)} is ${problem}`, `write ${forms}${start}`);
 }

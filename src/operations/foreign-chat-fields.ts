@@ -2,69 +2,43 @@ import { firstStringMember, getMember, itemsOf, type JsonNode, kindOf } from '..
 
 const MESSAGES = 'write messages';
 const SYSTEM = 'write a message with the role system; for a prompt, svc chat -s <text>';
-const TOP_LEVEL = 'write its fields at the top level of the body';
-const SCHEMA = 'write response_format';
 
-/** The fields of chat bodies of other APIs, and what a body of this service has instead, as messages say it. */
-export const foreignChatFields: { readonly [name: string]: string } = {
-  // Anthropic
-  system: SYSTEM,
-  stop_sequences: 'write stop',
-  thinking: 'write reasoning_effort',
-  output_format: SCHEMA,
-  // OpenAI: Responses, and what chats had before
-  input: MESSAGES,
-  instructions: SYSTEM,
-  max_output_tokens: 'write max_completion_tokens',
-  reasoning: 'write reasoning_effort',
-  text: SCHEMA,
-  previous_response_id: 'write the earlier messages into messages, as svc chat --conversation <file> does',
-  functions: 'write tools',
-  function_call: 'write tool_choice',
-  best_of: 'write n',
-  engine: 'write model',
-  // Gemini
-  contents: MESSAGES,
-  systemInstruction: SYSTEM,
-  system_instruction: SYSTEM,
-  generationConfig: TOP_LEVEL,
-  generation_config: TOP_LEVEL,
-  toolConfig: 'write tools and tool_choice',
-  tool_config: 'write tool_choice',
-  // Ollama
-  prompt: MESSAGES,
-  options: TOP_LEVEL,
-  format: SCHEMA,
-  images: 'write content parts of the type image_url; for a prompt, svc chat --attach <file>',
-  think: 'write reasoning_effort',
-  template: 'write chat_template',
-  num_predict: 'write max_completion_tokens',
-  repeat_penalty: 'write repetition_penalty',
-  // Bedrock
-  inferenceConfig: TOP_LEVEL,
-  additionalModelRequestFields: TOP_LEVEL,
-  inputText: MESSAGES,
-  textGenerationConfig: TOP_LEVEL,
-  stopSequences: 'write stop',
-  // Cohere, Mistral and Hugging Face
-  message: MESSAGES,
-  chat_history: MESSAGES,
-  preamble: SYSTEM,
-  inputs: MESSAGES,
-  parameters: TOP_LEVEL,
-  max_new_tokens: 'write max_completion_tokens',
-  random_seed: 'write seed',
-  // vLLM before structured_outputs
-  guided_json: 'write structured_outputs.json',
-  guided_regex: 'write structured_outputs.regex',
-  guided_choice: 'write structured_outputs.choice',
-  guided_grammar: 'write structured_outputs.grammar',
+// Of Anthropic, OpenAI (Responses, and chats before tools), Gemini, Ollama, Bedrock, Cohere, Mistral, Hugging Face, and vLLM before
+// structured_outputs.
+const namesByMeaning: { readonly [meaning: string]: string } = {
+  [MESSAGES]: 'input contents prompt inputText message chat_history inputs',
+  [SYSTEM]: 'system instructions systemInstruction system_instruction preamble',
+  'write its fields at the top level of the body':
+    'generationConfig generation_config options inferenceConfig additionalModelRequestFields textGenerationConfig parameters',
+  'write response_format': 'output_format text format',
+  'write reasoning_effort': 'thinking reasoning think',
+  'write max_completion_tokens': 'max_output_tokens num_predict max_new_tokens',
+  'write stop': 'stop_sequences stopSequences',
+  'write tools': 'functions',
+  'write tool_choice': 'function_call tool_config',
+  'write tools and tool_choice': 'toolConfig',
+  'write n': 'best_of',
+  'write model': 'engine',
+  'write seed': 'random_seed',
+  'write chat_template': 'template',
+  'write repetition_penalty': 'repeat_penalty',
+  'write the earlier messages into messages, as svc chat --conversation <file> does': 'previous_response_id',
+  'write content parts of the type image_url; for a prompt, svc chat --attach <file>': 'images',
+  'write structured_outputs.json': 'guided_json',
+  'write structured_outputs.regex': 'guided_regex',
+  'write structured_outputs.choice': 'guided_choice',
+  'write structured_outputs.grammar': 'guided_grammar',
 };
 
-/** The fields of other APIs that hold the messages or the prompt. */
-export const foreignPromptFields: readonly string[] = Object.keys(foreignChatFields).filter(
-  (name) => foreignChatFields[name] === MESSAGES,
+const namesOf = (meaning: string): string[] => namesByMeaning[meaning]?.split(' ') ?? [];
+
+/** The fields of chat bodies of other APIs, and what a body of this service has instead, as messages say it. */
+export const foreignChatFields: { readonly [name: string]: string } = Object.fromEntries(
+  Object.keys(namesByMeaning).flatMap((meaning) => namesOf(meaning).map((name) => [name, meaning])),
 );
+
+/** The fields of other APIs that hold the messages or the prompt. */
+export const foreignPromptFields: readonly string[] = namesOf(MESSAGES);
 
 /** The parts of a content in other APIs, by their type, and what a content of this service has instead. */
 export const foreignContentParts: { readonly [type: string]: string } = {
@@ -73,8 +47,6 @@ export const foreignContentParts: { readonly [type: string]: string } = {
   tool_use: 'write tool_calls beside content',
   tool_result: 'write a message with the role tool and a tool_call_id',
 };
-
-const systemFields = Object.keys(foreignChatFields).filter((name) => foreignChatFields[name] === SYSTEM);
 
 /** The jq filter that makes `messages` of the prompt in the field `key` of a body of another API; undefined for one of another form. */
 export function messagesFilter(body: JsonNode, key: string): string | undefined {
@@ -90,7 +62,7 @@ export function messagesFilter(body: JsonNode, key: string): string | undefined 
         : all('role') && all('content')
           ? `.${key}`
           : undefined;
-  const system = systemFields.find((name) => firstStringMember(body, name) !== undefined);
+  const system = namesOf(SYSTEM).find((name) => firstStringMember(body, name) !== undefined);
   const first = system ? `[{role: "system", content: .${system}}] + ` : '';
   return messages && `.messages = ${first}${messages} | del(.${key}${system ? `, .${system}` : ''})`;
 }

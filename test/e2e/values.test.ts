@@ -208,3 +208,37 @@ it('{{column}} without a table is sent with a warning, except in a chat template
   const template = await runBuilt(['chat', 'hi', '--chat-template', '{{ messages }}', ...chat]);
   expect(template.stderr).not.toContain('--rows');
 });
+
+it.each(['1,2', '1 2', '[1, 2]'])('several numbers in one value, %s: repeats the flag', async (value) => {
+  const chat = ['chat', 'hi', '--local', '--dry-run'];
+  const { stderr } = await runBuilt([...chat, '--stop-token-ids', value]);
+  expect(stderr).toContain('; write --stop-token-ids 1 --stop-token-ids 2\n');
+});
+
+it.each([
+  ['7 days', 'write it as 7d'],
+  ['12 Hours', 'write it as 12h'],
+  ['90sec', 'write it as 90s'],
+  ['2 weeks', 'write it as 2w'],
+  ['2months', 'write 90s, 15m, 12h, 7d or 2w'],
+  ['7', 'write 90s, 15m, 12h, 7d or 2w'],
+])('an age of %s', async (age, hint) => {
+  const { code, stderr } = await runBuilt(['feedback', 'schema', '--project-id', 'a/b', '--since', age, '--local']);
+  expect([code, stderr]).toEqual([2, `svc: --since: ${JSON.stringify(age)} is not an age\n  ${hint}\n`]);
+});
+
+it('a number beyond the range of its flag is not offered', async () => {
+  const schema = [
+    'feedback',
+    'schema',
+    '--project-id',
+    'a/b',
+    '--since',
+    '7d',
+    '--local',
+    '--dry-run',
+    '--sample-limit',
+  ];
+  expect((await runBuilt([...schema, '1k'])).stderr).toContain('; write --sample-limit 1000\n');
+  expect((await runBuilt([...schema, '10k'])).stderr).not.toContain('write');
+});
