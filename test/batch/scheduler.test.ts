@@ -458,7 +458,7 @@ describe('the progress says what the batch does, and why', () => {
     ['waiting 12 s: rate limited', {}, endAll(12_000)],
     ['waiting 2 min: --rate', { rate: 1 / 120 }, nothing],
     ['held at 1: --rate', { rate: 2 }, nothing],
-    ['held at 1: --max-total-tokens or --max-cost is near', { maxTotalTokens: 5 }, nothing],
+    ['held at 1: a limit of tokens or cost is near', { maxTotalTokens: 5 }, nothing],
     [
       'trying one request: could not connect to https://svc.test: refused',
       {},
@@ -474,8 +474,8 @@ describe('the progress says what the batch does, and why', () => {
 });
 
 describe('a batch stops', () => {
-  const failed = { failure: serverError(), status: 'failed' };
-  const done = { failure: undefined, status: 'done' };
+  const failed = { failure: serverError(), status: 'failed' } as const;
+  const done = { failure: undefined, status: 'done' } as const;
 
   it('after the first failure with --fail-fast', () => {
     const { scheduler, events } = schedulerWith({ isFailFast: true });
@@ -484,6 +484,7 @@ describe('a batch stops', () => {
     scheduler.addOutcome(failed);
     scheduler.stop('another reason');
     expect([scheduler.stopReason(), events]).toEqual(['a line failed (--fail-fast)', ['stop', 'stop']]);
+    expect(scheduler.hasReachedLimit()).toBe(false);
   });
 
   it('after more than --max-failures failures, or above a percentage of at least 20 lines', () => {
@@ -492,7 +493,7 @@ describe('a batch stops', () => {
     scheduler.addOutcome({ ...failed, status: 'unsent' });
     expect(scheduler.stopReason()).toBeUndefined();
     scheduler.addOutcome({ ...failed, status: 'unknown' }, true);
-    expect(scheduler.stopReason()).toBe('2 lines failed (--max-failures)');
+    expect([scheduler.stopReason(), scheduler.hasReachedLimit()]).toEqual(['2 lines failed (--max-failures)', true]);
 
     const { scheduler: percent } = schedulerWith({ maxFailures: { limit: 10, isPercentage: true } });
     for (let line = 1; line < 20; line += 1) percent.addOutcome(line < 4 ? failed : done);

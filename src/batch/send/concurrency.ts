@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Operation } from '../../operations/operation.ts';
 import type { Hold } from '../../reports/batch/line-facts.ts';
 import type { BatchOptions } from '../batch-options.ts';
+import { stopConditions } from './stop-rules.ts';
 
 export interface ConcurrencyRange {
   readonly initial: number;
@@ -19,10 +20,11 @@ const DEFAULT_MAX_OPEN_FILES = 1024;
 
 /** The requests that may be in flight: the number of `--concurrency`, or for `auto` from 8 up to what the operation allows. */
 export function concurrencyRange(
-  { concurrency, isFailFast, maxFailures }: Pick<BatchOptions, 'concurrency' | 'isFailFast' | 'maxFailures'>,
+  { concurrency, ...flags }: Pick<BatchOptions, 'concurrency' | 'isFailFast' | 'maxFailures'>,
   { effect, arguments: named, replaces }: Operation,
 ): ConcurrencyRange {
   if (concurrency !== 'auto') return { initial: concurrency, max: concurrency, maxHold: 'concurrency' };
+  const canStop = stopConditions(flags).length > 0;
   // A replacement without an id of its own is sent once.
   const isSafe = effect === 'read' || (effect === 'keyed' && replaces === undefined);
   const limits: { readonly max: number; readonly maxHold: Hold }[] = [
@@ -31,7 +33,7 @@ export function concurrencyRange(
       : isSafe
         ? { max: MAX_SAFE_CONCURRENCY, maxHold: 'safe' }
         : { max: MAX_PAID_CONCURRENCY, maxHold: 'paid' },
-    { max: isFailFast || maxFailures ? INITIAL_AUTO_CONCURRENCY : Number.POSITIVE_INFINITY, maxHold: 'failure_flags' },
+    { max: canStop ? INITIAL_AUTO_CONCURRENCY : Number.POSITIVE_INFINITY, maxHold: 'failure_flags' },
     { max: Math.max(1, Math.floor(maxOpenFiles() / 2)), maxHold: 'open_files' },
   ];
   const range = limits.reduce((least, one) => (one.max < least.max ? one : least));

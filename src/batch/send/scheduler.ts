@@ -1,7 +1,6 @@
 import type { AttemptTurn } from '../../client/request.ts';
 import { type Failure, InterruptedError } from '../../errors.ts';
 import { type ExchangeSignal, linkSignal } from '../../http/message.ts';
-import { pluralize } from '../../json/pluralize.ts';
 import { formatSeconds } from '../../output/transfer-text.ts';
 import { type Hold, holds, type LineStatus } from '../../reports/batch/line-facts.ts';
 import type { Runtime } from '../../runtime.ts';
@@ -9,6 +8,7 @@ import type { BatchOptions } from '../batch-options.ts';
 import { type AvailabilityHooks, createAvailability, notSentFailure } from './availability.ts';
 import { createBudget, type Spending } from './budget.ts';
 import { type ConcurrencyRange, createConcurrencyLimit } from './concurrency.ts';
+import { createStopRules } from './stop-rules.ts';
 
 export type Scheduler = ReturnType<typeof createScheduler>;
 
@@ -33,10 +33,6 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 // A timer may be this late; the rate catches up.
 const MAX_CATCH_UP_MS = 50;
 const MIN_SHOWN_WAIT_MS = 1000;
-
-// A longer Retry-After stops the batch: the rest is better sent later.
-const MAX_BATCH_WAIT_MS = 60_000;
-const MIN_LINES_FOR_PERCENTAGE = 20;
 
 export interface SchedulerHooks {
   readonly onOutage: AvailabilityHooks['onOutage'];
@@ -64,6 +60,7 @@ export function createScheduler(
   const availability = createAvailability(options, { elapsed, after }, random, outageHooks);
   const { canRetry, canWait, toOutcome, skippedRetries } = availability;
   const budget = createBudget(options, stop);
+  const stopRules = createStopRules(options, stop);
   const pace = createPace(options, elapsed);
   const lines = createLines(options, concurrency.current);
   const currentLimit = (): number => (availability.isProbing() ? 1 : concurrency.current());
@@ -102,10 +99,10 @@ export function createScheduler(
     describeProgress: () => progressText(queue, availability),
     ...stopping,
     currentLimit,
-    addOutcome: createStopRules(options, stop),
+    addOutcome: stopRules.addOutcome,
     skippedRetries,
     missedByLimits: budget.missed,
-    hasReachedLimit: budget.isReached,
+    hasReachedLimit: (): boolean => budget.isReached() || stopRules.hasReachedLimit(),
   };
 }
 
@@ -291,28 +288,6 @@ function createPace({ rate, tokenRate }: Pick<BatchOptions, 'rate' | 'tokenRate'
       }
       if (status === 'done' || status === 'unknown') delay(msPerToken * ((tokens ?? expectedTokens) - expectedTokens));
     },
-  };
-}
-
-/** Counts the outcome of a line, or its revision, and stops the batch if the flags or the service require that. */
-function createStopRules({ isFailFast, maxFailures }: BatchOptions, stop: (reason: string) => void) {
-  let failures = 0;
-  let outcomes = 0;
-  const exceedsMaxFailures = (): boolean => {
-    if (!maxFailures || failures === 0) return false;
-    if (!maxFailures.isPercentage) return failures > maxFailures.limit;
-    return outcomes >= MIN_LINES_FOR_PERCENTAGE && (failures / outcomes) * 100 > maxFailures.limit;
-  };
-  return (
-    { failure, status }: { readonly failure?: Failure | undefined; readonly status: string },
-    isRevised = false,
-  ): void => {
-    if (status !== 'unsent' && !isRevised) outcomes += 1;
-    if (failure && isFailFast) stop('a line failed (--fail-fast)');
-    if (failure && status !== 'unsent') failures += 1;
-    if (exceedsMaxFailures()) stop(`${failures} ${pluralize(failures, 'line')} failed (--max-failures)`);
-    const retryAfterMs = failure?.facts.retryAfterMs ?? 0;
-    if (retryAfterMs > MAX_BATCH_WAIT_MS) stop(`the service asks to wait ${Math.ceil(retryAfterMs / 1000)} s`);
   };
 }
 

@@ -66,7 +66,7 @@ export const holds = {
   paid: 'the maximum for requests that cost money or are sent once',
   safe: 'the maximum for requests that are safe to repeat',
   jobs: 'the maximum for training jobs',
-  failure_flags: 'the maximum with --fail-fast or --max-failures',
+  failure_flags: 'the maximum with a flag that stops the batch',
   open_files: 'half of the file descriptors',
   refusals: 'the service refuses more',
   latency: 'more would not be faster',
@@ -74,7 +74,7 @@ export const holds = {
   order: 'results before them, for --ordered',
   rate: '--rate',
   token_rate: '--token-rate',
-  budget: '--max-total-tokens or --max-cost is near',
+  budget: 'a limit of tokens or cost is near',
   wait: 'waits for the service',
   outage: 'the service could not be used',
 } as const;
