@@ -115,7 +115,11 @@ export const feedbackReplaceOperation = {
     ...['file', 'json', 'local', 'dry-run'],
   ],
   examples: [
-    { why: 'Try it without a service', from: 'spec feedback replace --skeleton', args: 'feedback replace --local' },
+    {
+      why: 'Try it without a service',
+      from: 'spec feedback replace --skeleton',
+      args: 'feedback replace --local --keep-id',
+    },
     {
       why: 'Rate a call',
       args: 'feedback replace --new --project-id acme/bot --call-id 00f067aa0ba902b7 --feedback-type quality --score 0.9',
