@@ -215,6 +215,37 @@ describe('what is wrong', () => {
     }
   });
 
+  const speech = run('7').replace('"reward"', '"metadata":{"a":"say \\"hi ]}","b":[{},{"c":""}]},"reward"');
+  it.each([
+    ['trajectory', speech],
+    ['group', group(speech, speech)],
+    ['group with other fields', `{"id":"x y","trajectories":[${speech},${speech}],"extra":{"a":["b"]}}`],
+  ])('the line of a %s cut off anywhere is named, and the lines after it are read', async (_, line) => {
+    const wrong: string[] = [];
+    const path = line === speech ? 'metadata.a' : undefined;
+    for (let cut = 1; cut < line.length; cut += 1) {
+      const text = [line, line.slice(0, cut), line, line].join('\n');
+      const { problems, summary } = await linted(text, path, cut % 2 === 0 ? 7 : 10_000);
+      const invalid = problems.filter(({ message }) => message.startsWith('invalid JSON'));
+      const found = findingsIn(summary).filter(({ kind }) => kind === 'zero-variance');
+      const read = path ? summary.trajectories : found.map(({ at }) => at);
+      const places = `${invalid.map(({ at }) => at?.line)} ${read}`;
+      if (places !== `2 ${path ? 3 : 'f:1:1,f:3:1,f:4:1'}`)
+        wrong.push(`${cut}: ${places} ${invalid.map(({ message }) => message)}`);
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  it('keeps the place of an error in an object of several lines', async () => {
+    const item = '{"role":"user","content":"x"}';
+    const texts = [`{"trajectories":[\n${run('1')},\n${run('x')}\n]}`, `{"a":[\n${item},\n${item}\n],"reward":x}`];
+    const places: unknown[] = [];
+    for (const text of texts) places.push((await linted(text)).problems.map(({ at }) => at?.line)[0]);
+    expect(places).toEqual([3, 4]);
+    const { problems, summary } = await linted(`{"trajectories":[\n${run('1')},\n${run('2')}\n]}`);
+    expect([problems, summary.trajectories]).toEqual([[], 2]);
+  });
+
   it('in one trajectory says nothing about groups that it may belong to', async () => {
     const alone = run('1', ',"metadata":{"task":"a"}');
     const { summary, problems } = await linted(

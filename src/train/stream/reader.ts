@@ -1,5 +1,4 @@
-import { Buffer } from 'node:buffer';
-import { formatByteSize } from '../../files/byte-size.ts';
+import type { Buffer } from 'node:buffer';
 import { parseFast } from '../../json/fast-parser.ts';
 import * as ascii from '../../json/json-bytes.ts';
 import { JsonError, trailingCommaError, unexpectedByteError } from '../../json/json-error.ts';
@@ -7,6 +6,7 @@ import { type JsonDocument, kindName, rootOf, stringOf } from '../../json/json-n
 import { skipValue, skipWhitespace } from '../../json/parse-json.ts';
 import { hasByteOrderMark, rejectUtf16 } from '../../json/utf8.ts';
 import { scalarEnd } from '../../json/write-json.ts';
+import { appendChunk, bytesSince, type Cursor, createCursor, cursorLocation } from './cursor.ts';
 import {
   InvalidTextError,
   invalidJsonError,
@@ -97,11 +97,51 @@ function* readGroups(cursor: Cursor, onInvalid?: OnInvalid): EventGenerator {
       if (first === ascii.OPEN_ARRAY) yield* readElements(cursor, 'dropped', () => readGroup(cursor, 'in a list'));
       else yield* readGroup(cursor, 'alone');
     } catch (error) {
-      if (!onInvalid || !(error instanceof InvalidTextError)) throw error;
-      if (first === ascii.OPEN_ARRAY || !(yield* skipToNextLine(cursor, start))) throw error;
-      onInvalid(error);
+      if (!(error instanceof InvalidTextError) || first === ascii.OPEN_ARRAY) throw error;
+      const isHeld = error.location.offset >= cursor.baseOffset + cursor.keepFrom;
+      if (isHeld && error.location.offset < cursor.located.offset) cursor.located = error.location;
+      const record = yield* findNextRecord(cursor, start, error.location);
+      const cause = record ? cutOffError(start, record) : error;
+      if (record) Object.assign(cursor, { located: record, at: record.offset - cursor.baseOffset });
+      if (!onInvalid || !(record || (yield* skipToNextLine(cursor, start)))) throw cause;
+      cursor.keepFrom = cursor.at;
+      onInvalid(cause);
     }
   }
+}
+
+// In JSON Lines, the record whose line an unfinished value ran into, before its error: an object at the start of a line that is
+// valid by itself, and is followed by another or the end. In a value of several lines, a comma or a bracket follows.
+function* findNextRecord(
+  cursor: Cursor,
+  start: TextLocation,
+  end: TextLocation,
+): EventGenerator<TextLocation | undefined> {
+  const { located, textStart } = cursor;
+  const held = textStart.offset < cursor.baseOffset + cursor.keepFrom ? located : textStart;
+  const offset = held.offset - cursor.baseOffset;
+  const isAtLine = held.column === 1 && held.offset > start.offset && cursor.bytes[offset] === ascii.OPEN_OBJECT;
+  const lineFeed = isAtLine ? offset - 1 : cursor.bytes.indexOf('\n{', offset);
+  const at = lineFeed + 1;
+  if ((lineFeed < 0 && !isAtLine) || cursor.baseOffset + at > end.offset) return undefined;
+  const record = locationInside(cursor.bytes.subarray(offset), held, at - offset);
+  Object.assign(cursor, { at, located: record });
+  try {
+    yield* advancePastValue(cursor);
+    parseTextAt(bytesSince(cursor, record), record);
+    const next = yield* nextToken(cursor, 'held');
+    return next === ascii.OPEN_OBJECT || next === ascii.END_OF_TEXT ? record : undefined;
+  } catch (error) {
+    if (error instanceof InvalidTextError) return undefined;
+    throw error;
+  } finally {
+    cursor.located = located;
+  }
+}
+
+function cutOffError(start: TextLocation, { line }: TextLocation): InvalidTextError {
+  const fix = 'complete the line if it was cut off';
+  return invalidJsonError(new JsonError(`not complete where line ${line} starts another object`, 0, fix), start);
 }
 
 // Continues at the first line after the start of an invalid value that starts with an object; false without one.
@@ -152,8 +192,11 @@ function* readGroup(cursor: Cursor, container?: 'in a list' | 'alone'): EventGen
         isGroup = true;
         yield { kind: 'group', location };
       }
-      const isArray = name === 'trajectories' && byte === ascii.OPEN_ARRAY;
-      yield* isArray ? readElements(cursor, 'between', () => readGroupedTrajectory(cursor)) : advancePastValue(cursor);
+      if (name === 'trajectories' && byte === ascii.OPEN_ARRAY)
+        return yield* readElements(cursor, 'between', () => readGroupedTrajectory(cursor));
+      const valueLocation = cursorLocation(cursor);
+      yield* advancePastValue(cursor);
+      if (container && isGroup) rejectCutString(bytesSince(cursor, valueLocation), valueLocation);
     });
   if (container && !isGroup) return yield* emitTrajectory(cursor, location, container);
   yield* emitConsumed(cursor, 'text');
@@ -162,14 +205,25 @@ function* readGroup(cursor: Cursor, container?: 'in a list' | 'alone'): EventGen
 
 function* readGroupedTrajectory(cursor: Cursor): EventGenerator {
   const location = cursorLocation(cursor);
+  cursor.textStart = location;
   // Most are about as long as the one before. To skip a part would take longer than to parse all of it with the next chunk.
   const isProbablyPartial = (): boolean => cursor.bytes.length - cursor.at < cursor.lastTrajectoryBytes;
   if (isProbablyPartial() && !cursor.isEnded) yield undefined;
-  const isParsed = cursor.bytes[cursor.at] === ascii.OPEN_OBJECT && !isProbablyPartial();
+  const canParse = location.column > 1 && cursor.bytes[cursor.at] === ascii.OPEN_OBJECT;
+  const isParsed = canParse && !isProbablyPartial();
   const document = isParsed ? parseFast(cursor.bytes, cursor.at) : undefined;
   if (document) cursor.at += document.bytes.length;
   else yield* advancePastValue(cursor);
+  if (location.column === 1) yield* expectSeparator(cursor);
   yield* emitTrajectory(cursor, location, 'in a group', document);
+}
+
+// An element that starts a line may be the next record of JSON Lines; then nothing of it is emitted.
+function* expectSeparator(cursor: Cursor): EventGenerator {
+  const length = cursor.at - cursor.keepFrom;
+  const next = yield* nextToken(cursor, 'held');
+  if (next !== ascii.COMMA && next !== ascii.CLOSE_ARRAY) yield* throwUnexpected(cursor, '"," or "]"');
+  cursor.at = cursor.keepFrom + length;
 }
 
 function* emitTrajectory(
@@ -181,9 +235,21 @@ function* emitTrajectory(
   const bytes = cursor.bytes.subarray(cursor.keepFrom, cursor.at);
   const parsed = complete ?? parseFast(cursor.bytes, cursor.keepFrom);
   const document = parsed?.bytes.length === bytes.length ? parsed : undefined;
+  if (!document && container !== 'in a list') rejectCutString(bytes, location);
   cursor.keepFrom = cursor.at;
   cursor.lastTrajectoryBytes = bytes.length;
   yield { kind: 'trajectory', location, bytes, container, document };
+}
+
+// An unclosed string would end in the next record. Other errors are left to who parses the value.
+function rejectCutString(bytes: Buffer, location: TextLocation): void {
+  if (!bytes.includes('\n{')) return;
+  try {
+    parseTextAt(bytes, location);
+  } catch (error) {
+    const offset = error instanceof InvalidTextError ? error.location.offset - location.offset : 0;
+    if (bytes.subarray(offset, offset + 3).includes('\n{')) throw error;
+  }
 }
 
 function readMembers(cursor: Cursor, readValue: (name: string, first: number) => EventGenerator): EventGenerator {
@@ -193,7 +259,7 @@ function readMembers(cursor: Cursor, readValue: (name: string, first: number) =>
     yield* advancePastValue(cursor);
     const key = bytesSince(cursor, location);
     const text = key.toString('utf8', 1, key.length - 1);
-    const name = text.includes('\\') ? stringOf(rootOf(parseTextAt(key, location))) : text;
+    const name = /[\\\n]/.test(text) ? stringOf(rootOf(parseTextAt(key, location))) : text;
     if ((yield* nextToken(cursor, 'held')) !== ascii.COLON) yield* throwUnexpected(cursor, '":"');
     cursor.at += 1;
     yield* readValue(name, yield* nextToken(cursor, 'held'));
@@ -294,65 +360,4 @@ function* throwUnexpected(cursor: Cursor, expected: string): EventGenerator<neve
   while (!cursor.isEnded && cursor.bytes.length - cursor.at < 4) yield undefined;
   const rest = cursor.bytes.subarray(cursor.at, cursor.at + 4);
   throw invalidJsonError(unexpectedByteError(rest, 0, expected), cursorLocation(cursor));
-}
-
-// The position in a text of which only a part is in memory. Offsets are relative to that part.
-type Cursor = ReturnType<typeof createCursor>;
-
-function createCursor() {
-  const start: TextLocation = { offset: 0, line: 1, column: 1 };
-  return {
-    // With the nesting there while a value is skipped; in a string, it may be one byte beyond the end.
-    at: 0,
-    depth: 0,
-    isInString: false,
-    bytes: Buffer.alloc(0),
-    buffer: Buffer.alloc(0),
-    // The first byte that is still needed.
-    keepFrom: 0,
-    // The number of bytes of the text before `bytes`.
-    baseOffset: 0,
-    // The last location that was needed; lines are counted from there.
-    located: start,
-    // Where the text of a group or body begins that was not emitted yet.
-    textStart: start,
-    lastTrajectoryBytes: 0,
-    isEnded: false,
-  };
-}
-
-// The index of a document counts in 32-bit numbers.
-const MAX_VALUE_BYTES = 2 ** 31 - 1;
-
-// Appends a copy of a chunk, and reuses the memory before `keepFrom`.
-function appendChunk(cursor: Cursor, chunk: Uint8Array): void {
-  const { bytes, keepFrom } = cursor;
-  if (cursor.located.offset < cursor.baseOffset + keepFrom) cursorLocation(cursor, keepFrom);
-  const retained = bytes.subarray(keepFrom);
-  const neededBytes = retained.length + chunk.length;
-  if (neededBytes > MAX_VALUE_BYTES)
-    throw new InvalidTextError(`one value has more than ${formatByteSize(MAX_VALUE_BYTES)}`, cursorLocation(cursor));
-  const larger =
-    neededBytes > cursor.buffer.length ? Buffer.allocUnsafeSlow(Math.min(MAX_VALUE_BYTES, 2 * neededBytes)) : undefined;
-  const buffer = larger ?? cursor.buffer;
-  if (larger || keepFrom > 0) buffer.set(retained);
-  buffer.set(chunk, retained.length);
-  cursor.buffer = buffer;
-  cursor.bytes = buffer.subarray(0, neededBytes);
-  cursor.keepFrom = 0;
-  cursor.baseOffset += keepFrom;
-  cursor.at -= keepFrom;
-}
-
-// Moves `located` to a position that is not before it.
-function cursorLocation(cursor: Cursor, at = cursor.at): TextLocation {
-  const { bytes, baseOffset, located } = cursor;
-  if (baseOffset + at === located.offset) return located;
-  const passed = bytes.subarray(located.offset - baseOffset, at);
-  cursor.located = locationInside(passed, located, passed.length);
-  return cursor.located;
-}
-
-function bytesSince({ bytes, baseOffset, at }: Cursor, { offset }: TextLocation): Buffer {
-  return bytes.subarray(offset - baseOffset, at);
 }
