@@ -3,7 +3,7 @@ import { type Failure, usageFailure } from '../errors.ts';
 import { flagTarget } from '../operations/operation.ts';
 import { shellQuote, shellWord } from '../output/shell-quote.ts';
 import { typedWords } from './corrected-line.ts';
-import { otherToolsHint } from './other-tools.ts';
+import { isToolName, otherToolsHint } from './other-tools.ts';
 import type { LineToken, PreparedCommandLine } from './prepare-command-line.ts';
 
 // A longer body hides the command.
@@ -28,7 +28,10 @@ export function typedBodyFailure({ typed, command, tokens, words }: PreparedComm
     const isLeftOut = index >= at && index < at + count;
     // Neither what svc does not know nor what may be its value, nor a header, which may be a secret.
     const isUnknown = token.form !== undefined ? !token.flag : index > 0 && isUnknownFlag(tokens[index - 1]);
-    return isLeftOut || isUnknown || ['header', 'file'].includes(token.flag?.name ?? '')
+    // `svc chat curl https://...`.
+    const isOfTool =
+      token.form === undefined && (isToolName(token.value ?? '') || /^https?:\/\//i.test(token.value ?? ''));
+    return isLeftOut || isUnknown || isOfTool || ['header', 'file'].includes(token.flag?.name ?? '')
       ? []
       : typedWords(token, token.value);
   });

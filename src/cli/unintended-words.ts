@@ -38,7 +38,8 @@ export function rejectUnintendedWord({ command, tokens, words }: PreparedCommand
   if (/^(?:chat )?completions?(?: create)?$|^create$/.test(operands.join(' ')))
     throw fail(operands.join(' '), 'is the whole prompt', `write the prompt instead: ${name} "<prompt>"`);
   const field = operands.find((word) => isField(word, command));
-  if (field !== undefined) throw fail(field, 'seems to set a field', `write --set ${shellWord(field)}`);
+  if (field !== undefined)
+    throw fail(field, 'seems to set a field', `write --set ${shellWord(field.replace(/^(\w+)=(?=[[{])/, '$1:='))}`);
   const header = operands.find((word) => HEADER.test(word))?.split(':')[0];
   if (header !== undefined)
     // Its value may be a secret.

@@ -28,6 +28,7 @@ describe.each(bodies)('the body of svc $command as an argument', ({ command, bod
     ...dataFlags.map((flag) => [flag, body]),
     ...dataFlags.map((flag) => [flag.startsWith('--') ? `${flag}=${body}` : `${flag}${body}`]),
     ['-X', 'POST', '-H', 'Content-Type: application/json', '-d', body],
+    ['curl', '-X', 'POST', 'https://api.example.com/v1', '-d', body],
     ['-f', body],
     ['--json', body],
     [`--json=${body}`],
@@ -67,4 +68,10 @@ it.each(['-u', '--oauth2-bearer', '-a'])('a password after %s is not repeated', 
       const { code, stderr } = await runBuilt([...command, ...words]);
       expect([code, stderr.includes('pass-word')], stderr).toEqual([2, false]);
     }
+});
+
+it('a field with JSON as an argument is offered as JSON', async () => {
+  const { stderr } = await runBuilt(['chat', 'messages=[{"role":"user","content":"hi"}]']);
+  const [, step = ''] = /write --set '([^']*)'/.exec(stderr) ?? [];
+  expect((await runBuilt(['chat', ...check, '--set', step])).code, stderr).toBe(0);
 });
