@@ -6,7 +6,7 @@ import { flagTerm } from '../flag.ts';
 import type { JsonNode, JsonPath } from '../json/json-node.ts';
 import { formatJsonPath, getMember, kindOf, membersOf, nodeAtPath, rootOf } from '../json/json-node.ts';
 import { allOperations } from '../operations/all-operations.ts';
-import { foreignPromptFields, messagesFilter } from '../operations/foreign-chat-fields.ts';
+import { foreignPromptFields, messagesFilter, promptColumn } from '../operations/foreign-chat-fields.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
 import { formatPlace, issueText } from '../output/failure-text.ts';
 import type { Reporter } from '../output/reporter.ts';
@@ -147,22 +147,49 @@ const otherFiles = [
   { names: ['messages_and_choices'], kind: 'a trajectory', words: 'train ', after: ' --group-by metadata.task' },
 ];
 
+// The requests of batches of other services: the names of the id and of the body.
+const otherRequests = [
+  { id: 'custom_id', body: 'params', service: 'Anthropic' },
+  { id: 'key', body: 'request', service: 'Gemini' },
+  { id: 'recordId', body: 'modelInput', service: 'Bedrock' },
+];
+
+// The next step keeps every field, of which the check of the new lines names those that svc does not know.
+function otherRequest(base: JsonSource, operation: Operation) {
+  const root = rootOf(base.doc);
+  if (operation.arguments?.as !== 'prompt') return undefined;
+  const found = otherRequests.find(({ id, body }) => getMember(root, id) && getMember(root, body));
+  const inner = found && getMember(root, found.body);
+  if (!inner || kindOf(inner) !== 'object') return undefined;
+  const filter = messagesFilter(inner, foreignField(inner, operation)?.key ?? '');
+  const [id, body] = [found.id === 'custom_id' ? found.id : `custom_id:.${found.id}`, `.${found.body}`];
+  const convert = shellWord(`{${id},body:${filter ? `(${body} | ${filter})` : body}}`);
+  const file = base.label === 'stdin' ? '' : ` ${shellWord(base.label)}`;
+  return {
+    kind: `a request of ${found.service}'s batches`,
+    hint: `write lines for --batch: jq -c ${convert}${file} > lines.jsonl`,
+  };
+}
+
 /** The issue of what is no body of any operation but a file of another command, and the next step. */
-export function otherFile(base: JsonSource | undefined, { command }: Operation) {
+export function otherFile(base: JsonSource | undefined, operation: Operation) {
   if (!base) return undefined;
   const root = rootOf(base.doc);
-  const found = otherFiles.find(({ names }) => names.every((name) => getMember(root, name)));
+  const file = otherFiles.find(({ names }) => names.every((name) => getMember(root, name)));
+  const found = file
+    ? { kind: file.kind, hint: `run: svc ${file.words}${inputWord(base)}${file.after}` }
+    : otherRequest(base, operation);
   if (!found) return undefined;
-  const message = `is ${found.kind}, not a body of svc ${command.join(' ')}`;
+  const message = `is ${found.kind}, not a body of svc ${operation.command.join(' ')}`;
   const issue: StreamedFinding = { level: 'error', path: '', at: placeInSource(base), message };
-  return { issue, hint: `run: svc ${found.words}${inputWord(base)}${found.after}` };
+  return { issue, hint: found.hint };
 }
 
 function inputWord({ label }: JsonSource): string {
   return label === 'stdin' ? '-' : shellWord(label);
 }
 
-// The text or the messages of a body of another API, or of the row of a table.
+// The text or the messages of a body of another API, or of the row of a table; `column` if several texts could be the prompt.
 function foreignField(
   root: JsonNode,
   { body }: Operation,
@@ -170,16 +197,20 @@ function foreignField(
   const members = [...membersOf(root)].filter(
     ({ key, value }) => !Object.hasOwn(body, key) && ['string', 'list', 'object'].includes(kindOf(value)),
   );
-  const named = members.find(({ key }) => foreignPromptFields.includes(key));
-  const { key = '', value } = named ?? members[0] ?? {};
-  return value && /^\w+$/.test(key) ? { key, isText: kindOf(value) === 'string' } : undefined;
+  const texts = members.flatMap(({ key, value }) => (kindOf(value) === 'string' ? [key] : []));
+  const column = promptColumn(texts);
+  const named = members.find(({ key }) => foreignPromptFields.includes(key) || key === column);
+  const { key = column, value } = named ?? (texts.length === 0 ? members[0] : undefined) ?? {};
+  const isText = value ? kindOf(value) === 'string' : texts.length > 0;
+  return (value || isText) && /^\w+$/.test(key) ? { key, isText } : undefined;
 }
 
 function foreignFieldHint(root: JsonNode, path: JsonPath, operation: Operation, origin: Strictness['origin']): string {
   const { key, isText } = (path[0] === 'messages' && origin !== 'tool' && foreignField(root, operation)) || {};
   if (key === undefined) return '';
-  if (origin === 'batch' && key === 'params') return '; write "body" instead of "params"';
-  if (origin === 'batch' && isText) return `; for prompts from ${key}, send the file with --rows and {{${key}}}`;
+  if (origin === 'batch' && isText)
+    return `; for prompts from ${getMember(root, key) ? key : 'a column'}, send the file with --rows and {{${key}}}`;
+  if (!getMember(root, key)) return '';
   return `; what other APIs have in ${key} is "messages":[{"role":"user","content":"<text>"}]`;
 }
 

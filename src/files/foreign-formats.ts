@@ -21,12 +21,18 @@ const formats: readonly (readonly [start: string, text: RegExp, name: string, hi
   ['425a68', /^BZh[1-9]1AY/, 'compressed with bzip2', 'decompress it with bunzip2'],
   ['28b52ffd', /^/, 'compressed with zstd', 'decompress it with unzstd'],
   ['53514c697465', /^SQLite format 3\0/, 'an SQLite database', 'export a table of it as CSV'],
+  [
+    '76657273696f6e20',
+    /^version https:\/\/git-lfs[^\n]*\n(?:\S+ [^\n]*\n)*size \d+\n?$/,
+    'a Git LFS pointer',
+    'run: git lfs pull',
+  ],
   ['89504e47', /^/, 'an image', ATTACH],
   ['ffd8ff', /^/, 'an image', ATTACH],
   ['47494638', /^GIF8[79]a.{0,6}\0/s, 'an image', ATTACH],
 ];
 
-/** What the first kilobyte of a file shows that is not text, and the next step; undefined for any other bytes. */
+/** The format of a file that is not text, or a pointer to one, by its first kilobyte, and the next step; undefined for other bytes. */
 export function foreignFormat(head: Buffer): { readonly name: string; readonly hint: string } | undefined {
   const [hex, text] = [head.toString('hex', 0, 8), head.toString('latin1', 0, 1024)];
   const [, , name, hint] = formats.find(([start, pattern]) => hex.startsWith(start) && pattern.test(text)) ?? [];

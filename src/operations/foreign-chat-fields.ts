@@ -40,6 +40,17 @@ export const foreignChatFields: { readonly [name: string]: string } = Object.fro
 /** The fields of other APIs that hold the messages or the prompt. */
 export const foreignPromptFields: readonly string[] = namesOf(MESSAGES);
 
+const PROMPT_COLUMN = /^(?:user_?)?(?:prompt|question|query|instruction|input|text|message|content)s?$/i;
+
+// A prompt of these would send an identifier to the model.
+const KEY_COLUMN = /^(?:[kK]ey|role|index|(?:.*_)?u?u?id)$|I[dD]$/;
+
+/** The column of a table that holds the prompt; `column`, which svc refuses, if several could. */
+export function promptColumn(names: readonly string[]): string {
+  const texts = names.filter((name) => !KEY_COLUMN.test(name));
+  return names.find((name) => PROMPT_COLUMN.test(name)) ?? (texts.length === 1 ? texts[0] : undefined) ?? 'column';
+}
+
 /** The parts of a content in other APIs, by their type, and what a content of this service has instead. */
 export const foreignContentParts: { readonly [type: string]: string } = {
   image: 'write {"type":"image_url","image_url":{"url":"data:<media type>;base64,<data>"}}',

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { chatOperation } from '../../src/operations/chat.ts';
@@ -63,6 +63,65 @@ describe.skipIf(!hasJq)('a prompt in the field of another API', () => {
     const sent = await inShell(`${command} --local --dry-run`, { cwd });
     expect(JSON.parse(sent.stdout), stderr).toEqual({ model: 'm', messages: expected });
   });
+});
+
+describe('the lines of a batch of another service', () => {
+  const parts = [{ text: 'hi' }];
+  it.each([
+    ['Anthropic', { custom_id: 'r1', params: { max_tokens: 1, messages } }, { max_tokens: 1, messages }],
+    ['Bedrock', { recordId: 'r1', modelInput: { messages } }, { messages }],
+    ['Bedrock', { recordId: 'r1', modelInput: { inputText: 'hi' } }, { messages }],
+    [
+      'Gemini',
+      { key: 'r1', request: { contents: [{ parts }], generationConfig: {} } },
+      { generationConfig: {}, messages },
+    ],
+  ])('%s: the printed command makes lines of this service from %j', async (service, line, body) => {
+    const cwd = temporaryDirectory();
+    writeFileSync(join(cwd, 'my batch.jsonl'), JSON.stringify(line));
+    const args = ['chat', '--local', '--dry-run', '-o', 'out.jsonl', '--batch'];
+    const { code, stderr } = await runBuilt([...args, 'my batch.jsonl'], { cwd });
+    expect([code, stderr]).toEqual([3, expect.stringContaining(`is a request of ${service}'s batches`)]);
+    expect(stderr).not.toContain('{{');
+    const [, command = ''] = /^ {2}write lines for --batch: (jq .*)$/m.exec(stderr) ?? [];
+    await inShell(command, { cwd });
+    expect(JSON.parse(readFileSync(join(cwd, 'lines.jsonl'), 'utf8'))).toEqual({ custom_id: 'r1', body });
+    expect((await runBuilt([...args, 'lines.jsonl'], { cwd })).code).toBe(0);
+  });
+
+  it.each([
+    ['x.jsonl', '{"id":"1","question":"a","answer":"b"}', '"{{question}}"'],
+    ['x.jsonl', '{"id":"1","review":"a"}', '"{{review}}"'],
+    ['x.jsonl', '{"id":"1","review":"a","label":"b"}', '"{{column}}"'],
+    ['x.csv', 'question,record_id\na,1\n', '"{{question}}"'],
+    ['x.csv', 'review,recordId\na,1\n', '"{{review}}"'],
+    ['x.csv', 'id,a,b\n1,2,3\n', '"{{column}}"'],
+  ])('rows in %s: of %s, the suggested prompt is %s', async (name, text, prompt) => {
+    const cwd = temporaryDirectory();
+    writeFileSync(join(cwd, name), text);
+    const { stderr } = await runBuilt(['chat', '--local', '--batch', name, '-o', 'out.jsonl'], { cwd });
+    expect(stderr).toContain(`write: svc chat --rows ${name} ${prompt} -o <new file>\n`);
+  });
+});
+
+it.each([
+  ['chat', '--batch', 'p.jsonl', '-o', 'out.jsonl'],
+  ['chat', '--rows', 'p.jsonl', '{{x}}', '-o', 'out.jsonl'],
+  ['chat', '--rows', 'p.csv', '{{x}}', '-o', 'out.jsonl'],
+  ['chat', '-f', 'p.jsonl'],
+  ['chat', '--attach', 'p.png', 'hi'],
+  ['train', 'p.jsonl'],
+  ['train', 'lint', 'p.jsonl'],
+  ['call', 'import', 'p.jsonl', '--dry-run'],
+])('svc %s %s %s: a Git LFS pointer is named', async (...args) => {
+  const cwd = temporaryDirectory();
+  for (const name of ['p.jsonl', 'p.csv', 'p.png'])
+    writeFileSync(
+      join(cwd, name),
+      `version https://git-lfs.github.com/spec/v1\noid sha256:${'a'.repeat(64)}\nsize 9\n`,
+    );
+  const { code, stderr } = await runBuilt(args, { cwd, env: { SVC_BASE_URL: 'http://127.0.0.1:9' } });
+  expect([code === 2 || code === 3, stderr]).toEqual([true, expect.stringMatching(/a Git LFS pointer.*git lfs pull/s)]);
 });
 
 describe('messages and tools of another API', () => {

@@ -40,6 +40,7 @@ import {
 } from '../../json/json-node.ts';
 import { parseJson } from '../../json/parse-json.ts';
 import { createPositionLookup, positionAt } from '../../json/utf8.ts';
+import { promptColumn } from '../../operations/foreign-chat-fields.ts';
 import { flagTarget, type Operation, type Shorthand } from '../../operations/operation.ts';
 import type { Reporter } from '../../output/reporter.ts';
 import { shellWord } from '../../output/shell-quote.ts';
@@ -240,7 +241,6 @@ function readLine(line: InputLine, label: string): JsonSource | Issue {
 }
 
 const TABLE_HEADER = /^\ufeff?"?[a-z_][\w -]*"?(?:([,;\t|])"?[a-z_][\w -]*"?)+\s*$/i;
-const PROMPT_COLUMN = /^(?:user_?)?(?:prompt|question|query|instruction|input|text|message|content)s?$/i;
 
 // A first line that is invalid often means a file of another kind: a note on it, and the next step if no line is valid.
 function otherKind(
@@ -271,9 +271,8 @@ function otherKind(
       ? `write: svc chat --rows ${file}${delimiter} "{{${column}}}" -o <new file>`
       : `send the rows with --rows ${file}${delimiter}, and flags that name its columns, such as --set <path>={{${column}}}`;
   if (isTableName(label) || delimiter) {
-    const names = text.match(/[^",;|\t\r\ufeff]+/g) ?? ['column'];
-    const prompt = names.find((name) => PROMPT_COLUMN.test(name)) ?? names.at(-1) ?? '';
-    return { note: '; to send the rows of a table, use --rows', hint: rowsHint(prompt) };
+    const names = text.match(/[^",;|\t\r\ufeff]+/g) ?? [];
+    return { note: '; to send the rows of a table, use --rows', hint: rowsHint(promptColumn(names)) };
   }
   if (/\.txt$/i.test(label))
     return { note: '; to send lines of text, use --rows with {{line}}', hint: rowsHint('line') };

@@ -209,7 +209,7 @@ function readFormat(start: Uint8Array, label: string): Compression | undefined {
   if (!foreign) return compression;
   const { name, hint } = foreign;
   throw new Failure('body', `${label} is ${name}`, {
-    hint: name.startsWith('compressed')
+    hint: /^compressed|LFS/.test(name)
       ? hint
       : 'trajectories are lines of JSON, such as {"messages_and_choices":[...],"reward":1}; see: svc help training',
     applied: 'no',
