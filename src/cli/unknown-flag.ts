@@ -13,7 +13,9 @@ export function unknownFlagHint(form: string, command: Command): string {
   const { name, flags, operation } = command;
   const shown = flags.filter(({ isHidden }) => !isHidden);
   const off = `--no-${form.slice(2)}`;
-  if (shown.flatMap(flagForms).includes(off) && !otherToolsHint(`${name} ${form}`))
+  const owners =
+    form === '--all' ? [] : allCommands.filter((one) => one.listedFlags.some((flag) => isNamed(flag, form)));
+  if (shown.flatMap(flagForms).includes(off) && owners.length === 0 && !otherToolsHint(`${name} ${form}`))
     return `leave it out: it is the default, which ${off} turns off`;
   const fields = operation ? flagTarget(operation).fields : {};
   const nested = nestedPath(fields, form);
@@ -26,11 +28,12 @@ export function unknownFlagHint(form: string, command: Command): string {
     argumentHint(form, command) ??
     formatHint(form, command) ??
     settingHint(form, fields) ??
+    negationHint(form, command) ??
     (nested && `did you mean --set ${nested}:=<json>?`) ??
-    misspelledFlag(form, long, shown) ??
+    misspelledFlag(form, long, shown, owners) ??
     knownFlag(short, command) ??
     withoutCounterpart(form, short) ??
-    ownersHint(form, command)
+    ownersHint(form, command, owners)
   );
 }
 
@@ -48,10 +51,12 @@ function knownFlag(form: string, { name, words, flags }: Command): string | unde
 }
 
 // `--shell bash`, `--profile work`, `--files a b`: what the command takes as its argument.
-function argumentHint(form: string, { argument }: Command): string | undefined {
+function argumentHint(flag: string, { name, argument }: Command): string | undefined {
   const names = [argument?.name, argument?.completes].flatMap((one) => (one ? [one, one.replace(/s$/, '')] : []));
-  if (!argument || !names.includes(form.slice(2))) return undefined;
-  return `write it as an argument: ${argumentForm(argument)}`;
+  if (!argument || !names.includes(flag.slice(2))) return undefined;
+  const known = otherToolsHint(name);
+  const form = argumentForm(argument).replace(/^\[(\w+)\]$/, '<$1>');
+  return `write it as an argument: ${known?.startsWith(`svc ${name} `) ? known : `svc ${name} ${form}`}`;
 }
 
 function settingHint(form: string, fields: Fields): string | undefined {
@@ -61,7 +66,12 @@ function settingHint(form: string, fields: Fields): string | undefined {
 }
 
 // A flag with other letters, with more or fewer words (`--op`, `--timeout-ms`), or a short one in the other case.
-function misspelledFlag(form: string, long: string, flags: readonly Flag[]): string | undefined {
+function misspelledFlag(
+  form: string,
+  long: string,
+  flags: readonly Flag[],
+  [owner]: readonly Command[],
+): string | undefined {
   const forms = flags.flatMap(flagForms);
   if (/^-[a-z]$/i.test(form)) {
     const other = flags.find(({ short }) => short !== undefined && `-${short}`.toLowerCase() === form.toLowerCase());
@@ -77,7 +87,8 @@ function misspelledFlag(form: string, long: string, flags: readonly Flag[]): str
       (steps.length > 1 && one.endsWith(`-${steps.join('-')}`)),
   );
   const near = long.startsWith('--') ? [...closestMatches(long, forms), ...partial].slice(0, 2) : [];
-  return near.length > 0 ? `did you mean ${joinWithOr([...new Set(near)])}?` : undefined;
+  const elsewhere = owner ? `${form} is a flag of svc ${owner.name}; ` : '';
+  return near.length > 0 ? `${elsewhere}did you mean ${joinWithOr([...new Set(near)])}?` : undefined;
 }
 
 function withoutCounterpart(form: string, short: string): string | undefined {
@@ -120,12 +131,34 @@ function formatHint(form: string, command: Command): string | undefined {
   return format && choiceHint(command, '--format', form.replace(/^-+/, ''), format.choices ?? []);
 }
 
-// The commands that have the flag, unless most have it, or it means something else in each.
-function ownersHint(form: string, { name }: Command): string {
-  const owners = allCommands.filter((one) => one.listedFlags.some((flag) => isNamed(flag, form)));
-  const named = owners.slice(0, 2).map((one) => `svc ${one.name}`);
-  if (owners.length > 2) return `leave it out, or run: svc ${name} --help`;
-  return `${named.length > 0 && form !== '--all' ? `${form} is a flag of ${named.join(' and ')}; ` : ''}run: svc ${name} --help`;
+// The commands that have the flag.
+function ownersHint(form: string, { name }: Command, owners: readonly Command[]): string {
+  const [first, second, ...more] = owners.map((one) => `svc ${one.name}`);
+  if (!first) return `run: svc ${name} --help`;
+  const named = second ? `${first}${more.length > 0 ? `, ${second} and others` : ` and ${second}`}` : first;
+  return `${form} is a flag of ${named}; leave it out, or run: ${second ? `svc ${name}` : first} --help`;
+}
+
+// `--no-model`: what svc does unless a flag, a variable or a profile says otherwise.
+function negationHint(form: string, { flags }: Command): string | undefined {
+  if (!form.startsWith('--no-')) return undefined;
+  const [near] = closestMatches(
+    form,
+    flags.flatMap(flagForms).filter((one) => one.startsWith('--no-')),
+  );
+  if (near) return `did you mean ${near}?`;
+  const on = `--${form.slice('--no-'.length)}`;
+  const known = otherToolsHint(on) ?? '';
+  const flag = flags.find((one) => isNamed(one, on) || isNamed(one, known));
+  const setting: Setting | undefined = settings.find(
+    (one: Setting) => settingFlagName(one) === (flag?.name ?? on.slice(2)),
+  );
+  const { kind = '', variable, choices = [] } = setting ?? {};
+  if (flag && /^(?:count|duration)$/.test(kind)) return `did you mean --${flag.name} 0?`;
+  if (variable && choices.includes('off')) return `run: export ${variable}=off`;
+  if (flag)
+    return `leave it out: svc uses --${flag.name} only if it is given${variable ? `, or ${variable} is set` : ''}`;
+  return `leave it out: there is no ${on} to turn off`;
 }
 
 export function isNamed(flag: Flag, form: string): boolean {

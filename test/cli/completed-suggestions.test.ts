@@ -22,7 +22,7 @@ it.each([
   ['feedback create -f x.json', 'svc feedback replace --new -f x.json'],
   ['jobs create x.jsonl', 'svc train x.jsonl --model-id <uuid>'],
   ['job get 1', 'svc train log'],
-  ['files upload x.jsonl', 'svc train x.jsonl'],
+  ['files upload x.jsonl', 'svc train x.jsonl --model-id <uuid>'],
   ['batch x.jsonl', 'svc chat --batch x.jsonl -o out.jsonl'],
   ['batch resume o.jsonl', 'svc chat --batch <input> -o o.jsonl --resume'],
   ['trace make test', 'svc call run -- make test'],

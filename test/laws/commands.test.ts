@@ -705,7 +705,7 @@ describe('the command line', () => {
     ['--curl profile list', 'unknown flag "--curl" for svc profile list', 'run: svc profile list --help'],
     ['-h nope', 'unknown command "nope"', 'run: svc --help'],
     ['chat -hq', 'unknown flag "-hq" for svc chat', 'run: svc chat --help'],
-    ['chat hi --no-auth', 'unknown flag "--no-auth" for svc chat', 'run: svc chat --help'],
+    ['chat hi --no-auth', 'unknown flag "--no-auth" for svc chat', 'leave it out: there is no --auth to turn off'],
     ['serve --no-auth --credentials x', '--credentials cannot be combined with --no-auth', 'remove one of them'],
     ['chat hi --color blue', '--color cannot be "blue"', 'use auto, always or never'],
     ['completion csh', 'shell cannot be "csh"', 'use bash, zsh or fish'],

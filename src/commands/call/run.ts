@@ -11,6 +11,7 @@ import { parseDurationOrZeroMs } from '../../config/setting-kinds.ts';
 import { environmentSetting, type ServiceOptions } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';
 import { Failure, type FailureCode, type StopSignal, toFailure, usageFailure } from '../../errors.ts';
+import { closestMatches } from '../../fields/closest-match.ts';
 import { uuidV5 } from '../../fields/uuid.ts';
 import { describeFileError } from '../../files/file-errors.ts';
 import type { OptionsOfList } from '../../flag.ts';
@@ -37,6 +38,10 @@ type CallRunOptions = ServiceOptions & OptionsOfList<typeof callRunFlags>;
 export async function runCallRun({ args, options }: Invocation<CallRunOptions>, context: Context): Promise<ProcessEnd> {
   const { runtime, report } = context;
   requireConsistentFlags(args, options);
+  for (const name of (options.env ?? []).filter((one) => runtime.env[one] === undefined)) {
+    const [near] = closestMatches(name, Object.keys(runtime.env));
+    await report.warn(`--env ${name}: this variable is not set${near ? `; did you mean --env ${near}?` : ''}`);
+  }
   const graceMs = parseDurationOrZeroMs('--grace', options.grace ?? DEFAULT_GRACE);
   const command = await prepareCommand(args, options, context);
   context.signal.throwIfAborted();
