@@ -1,9 +1,8 @@
 import { placeInDraft } from '../body/draft.ts';
 import type { AppliedState, Failure, FailureCode, Issue } from '../errors.ts';
 import { collectBodyStart } from '../http/body-chunks.ts';
-import { getHeader, type HttpResponse } from '../http/message.ts';
+import { getHeader, type HttpResponse, retryAfterMs } from '../http/message.ts';
 import { proxyHint, proxyLoginReason } from '../http/proxy.ts';
-import { retryAfterMs } from '../http/retry-after.ts';
 import { firstStringMember, formatJsonPath, getMember, type JsonPath, nodeAtPath, rootOf } from '../json/json-node.ts';
 import { flagTarget } from '../operations/operation.ts';
 import { redactUserInfo } from '../output/redaction.ts';

@@ -1,6 +1,5 @@
 import type { AppliedState, Effect, FailureCode } from '../errors.ts';
-import { getHeader, type HttpHeaders, type HttpResponse } from '../http/message.ts';
-import { hasRetryAfter } from '../http/retry-after.ts';
+import { getHeader, type HttpHeaders, type HttpResponse, hasRetryAfter } from '../http/message.ts';
 import { firstStringMember, getMember, itemsAt, type JsonNode, kindOf, membersOf, rawText } from '../json/json-node.ts';
 import type { RequestContext } from './request.ts';
 

@@ -1,6 +1,9 @@
+import { Buffer } from 'node:buffer';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { rm, writeFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import type { RunCommand } from '../command.ts';
 import { parseBaseUrl } from '../config/base-url.ts';
 import { readConnectOptions } from '../config/connect-options.ts';
@@ -13,6 +16,7 @@ import { safetyFailure, toFailure, usageFailure } from '../errors.ts';
 import { parseAgeStart } from '../fields/string-formats.ts';
 import { parseByteSize } from '../files/byte-size.ts';
 import { describeFileError } from '../files/file-errors.ts';
+import { makeDirectory } from '../files/file-replacement.ts';
 import type { OptionsOfList } from '../flag.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
 import { pluralize } from '../json/pluralize.ts';
@@ -21,7 +25,6 @@ import { openHarRecorder, openHarReplay } from '../local-service/har.ts';
 import { withFaults } from '../local-service/inject-faults.ts';
 import { serviceLimits } from '../local-service/limits.ts';
 import { listenOnLoopback } from '../local-service/listen.ts';
-import { openBrowser, writeRedirect } from '../local-service/open-browser.ts';
 import type { LocalService, LocalServiceOptions } from '../local-service/open-local-service.ts';
 import { databaseFileIn, openLocalService, openServiceStore } from '../local-service/open-local-service.ts';
 import { createPageLogin, MAX_CODE_AGE_MS, type PageLogin } from '../local-service/page-login.ts';
@@ -220,4 +223,29 @@ async function openUpstream(text: string | undefined, runtime: Runtime, signal: 
   const { openHttpTransport } = await import('../http/transport.ts');
   const transport = openHttpTransport(options);
   return { answer: createUpstream(base, token, transport.send, runtime.after), close: transport.close };
+}
+
+/** Opens a URL or a file in the program of BROWSER, else in the default browser. Returns the program's name if it cannot start. */
+function openBrowser(target: string, { env, platform, cwd }: Runtime): Promise<string | undefined> {
+  const program = env.BROWSER || (platform === 'darwin' ? 'open' : 'xdg-open');
+  return new Promise((resolve) => {
+    // A browser passes its environment on to its children; credentials of services and databases are not for them.
+    const isOwn = (name: string): boolean => /^(SVC_|PG)/i.test(name);
+    const browserEnv = Object.fromEntries(Object.entries(env).filter(([name]) => !isOwn(name)));
+    const child = spawn(program, [target], { env: browserEnv, cwd, stdio: 'ignore', detached: true });
+    child.once('spawn', () => resolve(undefined)).once('error', () => resolve(program));
+    child.unref();
+  });
+}
+
+/** A file (0600) that redirects to a link, because every user can read the arguments of a program. Throws if it cannot be written. */
+async function writeRedirect(link: string, runtime: Runtime) {
+  const directory = dataDirectory(runtime);
+  const path = join(directory, `open-${Buffer.from(runtime.randomBytes(8)).toString('hex')}.html`);
+  await makeDirectory(directory, 0o700);
+  await writeFile(path, `<!doctype html>\n<meta http-equiv="refresh" content="0; url=${link}">\n`, {
+    mode: 0o600,
+    flag: 'wx',
+  });
+  return { path, remove: (): Promise<void> => rm(path, { force: true }).catch(() => {}) };
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { SendHooks } from '../../src/client/request.ts';
 import { retryDelayMs, withRetries } from '../../src/client/retry.ts';
 import { Failure, type FailureFacts, InterruptedError } from '../../src/errors.ts';
-import { retryAfterMs } from '../../src/http/retry-after.ts';
+import { retryAfterMs } from '../../src/http/message.ts';
 import type { Operation } from '../../src/operations/operation.ts';
 import type { Runtime } from '../../src/runtime.ts';
 import { clock } from '../support/clock.ts';

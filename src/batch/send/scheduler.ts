@@ -82,7 +82,7 @@ export function createScheduler(
     else concurrency.onResponse(elapsed(), startedAt, isFull);
   };
   return {
-    ...{ start: lines.start, waitForAll: lines.waitForAll },
+    ...{ start: lines.start, waitForAll: lines.waitForAll, skippedRetries, missedByLimits: budget.missed },
     createTurn: (bytes = 0): Turn => {
       let expectedTokens = 0;
       const onAdmit = (): void => {
@@ -100,8 +100,6 @@ export function createScheduler(
     ...stopping,
     currentLimit,
     addOutcome: stopRules.addOutcome,
-    skippedRetries,
-    missedByLimits: budget.missed,
     hasReachedLimit: (): boolean => budget.isReached() || stopRules.hasReachedLimit(),
   };
 }
