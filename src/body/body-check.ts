@@ -11,8 +11,9 @@ import { flagTarget, type Operation } from '../operations/operation.ts';
 import { formatPlace, issueText } from '../output/failure-text.ts';
 import type { Reporter } from '../output/reporter.ts';
 import { shellWord } from '../output/shell-quote.ts';
+import { bodyFormat } from './body-formats.ts';
 import { type Draft, originInDraft, placeInDraft, type StdinUse } from './draft.ts';
-import { isYamlFile, type JsonSource, nestingHint, placeInSource } from './json-source.ts';
+import { type JsonSource, nestingHint, placeInSource } from './json-source.ts';
 
 interface Strictness {
   readonly isStrict: boolean;
@@ -217,7 +218,7 @@ function foreignFieldHint(root: JsonNode, path: JsonPath, operation: Operation, 
 /** The command that sends a body of another API with its prompt in `messages`. */
 function foreignBodyHint(base: JsonSource, operation: Operation): string | undefined {
   const { key = '' } = foreignField(rootOf(base.doc), operation) ?? {};
-  const filter = isYamlFile(base.label) ? undefined : messagesFilter(rootOf(base.doc), key);
+  const filter = bodyFormat(base.label) === 'JSON' ? messagesFilter(rootOf(base.doc), key) : undefined;
   if (filter === undefined) return undefined;
   const file = base.label === 'stdin' ? '<file>' : shellWord(base.label);
   return `run: jq ${shellWord(filter)} ${file} | svc chat`;

@@ -1,10 +1,11 @@
 import { flagName } from '../fields/field.ts';
 import { type FlagList, type FlagValue, flagGroup, type Options, type OptionValues, optionKey } from '../flag.ts';
 import { flagTarget, type Operation } from '../operations/operation.ts';
+import { otherBodyFormats } from './body-formats.ts';
 
 const bodySourceForms = {
   '-f, --file <file>': {
-    summary: 'JSON body, or YAML in a .yaml file; flags change its fields; - is stdin',
+    summary: `JSON body, or ${otherBodyFormats(([first]) => `a ${first} file`)}; flags change its fields; - is stdin`,
     isOnce: true,
     conflicts: ['batch', 'rows'],
   },

@@ -9,10 +9,11 @@ import { type AutofillSettings, createAutofill } from './autofill.ts';
 import { type BodyBase, type CommandInput, fileArguments, readBodyBase } from './body-base.ts';
 import { invalidBodyFailure, otherFile, stdinMessage } from './body-check.ts';
 import type { BodyFlags } from './body-flags.ts';
+import { type BodyFormat, bodyFormat, otherBodyFormats } from './body-formats.ts';
 import { createDraft, type Draft, orderAddedFields, setDraftFields } from './draft.ts';
 import { applyFlags, rejectInvalidFlags } from './flag-edits.ts';
 import type { BodyInputs, LabeledBytes } from './input-reader.ts';
-import { emptyBodyJson, isIssue, isYamlFile, type JsonSource, parseJsonSource, requireObject } from './json-source.ts';
+import { emptyBodyJson, isIssue, type JsonSource, parseJsonSource, requireObject } from './json-source.ts';
 
 interface BuildOptions {
   /** The values for absent fields; undefined for `--exact`. */
@@ -60,7 +61,8 @@ function formatHint({ resembles }: Issue, operation: Operation, whole: LabeledBy
     operation.arguments?.as === 'prompt' && /\.(?:txt|md|rst|log|html?)$/i.test(label)
       ? `; for text in the prompt, write --attach ${file}`
       : '';
-  return `a body is JSON, or YAML in a file whose name ends in .yaml or .yml: -f body.yaml${text}`;
+  const others = otherBodyFormats((suffixes) => `a file whose name ends in ${suffixes.join(' or ')}`);
+  return `a body is JSON, or ${others}: -f body.yaml${text}`;
 }
 
 function firstLine({ label, bytes }: LabeledBytes): JsonSource | undefined {
@@ -68,11 +70,19 @@ function firstLine({ label, bytes }: LabeledBytes): JsonSource | undefined {
   return isIssue(source) ? undefined : source;
 }
 
+const parsers: {
+  readonly [format in BodyFormat]: (
+    label: string,
+    bytes: Uint8Array,
+  ) => JsonSource | Issue | Promise<JsonSource | Issue>;
+} = {
+  JSON: parseJsonSource,
+  YAML: async (label, bytes) => (await import('./yaml-source.ts')).parseYamlSource(label, bytes),
+};
+
 async function parseWholeBody({ label, bytes, issue, position }: LabeledBytes): Promise<JsonSource | Issue> {
   if (issue) return issue;
-  const source = isYamlFile(label)
-    ? (await import('./yaml-source.ts')).parseYamlSource(label, bytes)
-    : parseJsonSource(label, bytes);
+  const source = await parsers[bodyFormat(label)](label, bytes);
   if (isIssue(source)) return source;
   return requireObject(position ? { ...source, position } : source);
 }

@@ -27,10 +27,6 @@ export interface JsonSource {
   readonly position: (offset: number) => TextPosition;
 }
 
-export function isYamlFile(path: string): boolean {
-  return /\.ya?ml$/i.test(path);
-}
-
 export function parseJsonSource(label: string, bytes: Uint8Array | string): JsonSource | Issue {
   try {
     const doc = parseJson(bytes);

@@ -1,3 +1,4 @@
+import { isBodyFile } from '../body/body-formats.ts';
 import type { Command } from '../command.ts';
 import { flagName } from '../fields/field.ts';
 import { type Flag, takesValue } from '../flag.ts';
@@ -148,7 +149,7 @@ function flagValueOf({ name }: Flag, text: string): string {
 }
 
 // The flags that words of these shapes are likely meant for.
-const wordShapes: readonly (readonly [shape: RegExp, flag: string])[] = [
+const wordShapes: readonly (readonly [shape: Pick<RegExp, 'test'>, flag: string])[] = [
   [/^:?[\w.-]*:\d{2,5}$/, 'port'],
   [/^[\w.-]+:\d{2,5}$/, 'base-url'],
   [/^https?:\/\//i, 'base-url'],
@@ -159,7 +160,7 @@ const wordShapes: readonly (readonly [shape: RegExp, flag: string])[] = [
   [/^(?:json|jsonl|yaml|table|text)$/, 'format'],
   [/\.(?:jsonl|ndjson)$/i, 'batch'],
   [/\.(?:csv|tsv)$/i, 'rows'],
-  [/\.(?:json|ya?ml)$/i, 'file'],
+  [{ test: isBodyFile }, 'file'],
   [/^[\w.-]+\/[\w.-]+$/, 'project-id'],
 ];
 

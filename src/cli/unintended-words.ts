@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { isBodyFile } from '../body/body-formats.ts';
 import type { Command } from '../command.ts';
 import { type Failure, usageFailure } from '../errors.ts';
 import { flagForms } from '../flag.ts';
@@ -48,7 +49,7 @@ export function rejectUnintendedWord({ command, tokens, words }: PreparedCommand
   const plain = operands.length === 1 && /\.\w{2,5}$/.test(first) && isFile(first) ? first : undefined;
   const named = operands.find((word) => /^@./.test(word) && isFile(word.slice(1))) ?? plain;
   if (named !== undefined) {
-    const flag = /\.(?:json|ya?ml)$/i.test(named) ? '-f' : '--attach';
+    const flag = isBodyFile(named) ? '-f' : '--attach';
     throw fail(named, 'names a file', `write ${flag} ${shellWord(named.replace(/^@/, ''))}`);
   }
   const filtered = valueAfter(tokens, /^--(?:json|quiet)$/, /^\.[\w[]\S*$/);

@@ -1,3 +1,4 @@
+import { isBodyFile } from '../body/body-formats.ts';
 import { usageTerm } from '../command.ts';
 import { type Failure, usageFailure } from '../errors.ts';
 import { closestMatches } from '../fields/closest-match.ts';
@@ -160,9 +161,9 @@ function unlistedWord(word: string, group: readonly string[]): string | undefine
   return known && synonymHint(known);
 }
 
-/** True for a name of a file with JSON, YAML or a table. */
+/** True for a name of a file with a body, lines or a table. */
 export function isFileName(word: string): boolean {
-  return /\.(?:jsonl?|ndjson|ya?ml|csv|tsv)$/i.test(word);
+  return isBodyFile(word) || /\.(?:jsonl|ndjson|csv|tsv)$/i.test(word);
 }
 
 // A command with the argument that it needs.

@@ -1,5 +1,6 @@
 import { batchFlags, promptFlags } from '../../batch/batch-flags.ts';
 import { bodySourceFlags } from '../../body/body-flags.ts';
+import { otherBodyFormats } from '../../body/body-formats.ts';
 import { sendingFlags, summaryFlags } from '../../client/request-flags.ts';
 import { reportFlags } from '../../commands/definitions/define-commands.ts';
 import { type Setting, serviceFlags, settings } from '../../config/settings.ts';
@@ -24,7 +25,7 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
       'svc keeps a whole body byte for byte: a flag changes only its own field, and svc adds only the fields named below. Errors are caught before anything is sent; see --strict, --no-check and --dry-run.',
     ),
     definitions('Sources', {
-      '-f, --file <file>': 'A JSON object, or YAML in a .yaml or .yml file; -f - reads stdin',
+      '-f, --file <file>': `A JSON object, or ${otherBodyFormats((suffixes) => `a ${suffixes.join(' or ')} file`)}; -f - reads stdin`,
       stdin: 'The body, if no flag sets a field and stdin is not a terminal',
       '--field <value>': 'One flag per field: --sample-limit 10, --echo, --no-echo',
       '--set <path>=<text>': 'A string at a path: --set payload.note=ok',

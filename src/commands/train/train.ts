@@ -1,9 +1,9 @@
 import { fileArguments, readBodyBase, requireBodySource, wholeBodyInput } from '../../body/body-base.ts';
 import { enforceChecks, type StreamedFinding, type StreamedPart } from '../../body/body-check.ts';
+import { bodyFormat } from '../../body/body-formats.ts';
 import { buildBody } from '../../body/build-body.ts';
 import type { Draft } from '../../body/draft.ts';
 import { createBodyInputs, type LabeledBytes } from '../../body/input-reader.ts';
-import { isYamlFile } from '../../body/json-source.ts';
 import { createJobGuard, createTrainingJob } from '../../client/job-guard.ts';
 import { prepareRequest } from '../../client/request.ts';
 import type { Settings } from '../../client/resolve-settings.ts';
@@ -78,7 +78,7 @@ async function readTrainingInput(start: RequestStart, sources: TrajectorySources
   const whole = wholeBodyInput(input);
   // YAML is not streamed; its trajectories are in the draft.
   const streamed =
-    whole && !isYamlFile(whole.path ?? '')
+    whole && bodyFormat(whole.path ?? '') === 'JSON'
       ? await readStreamedBody(await sources.open(whole.path), context)
       : undefined;
   const base = streamed ? { whole: streamed.envelope } : await readBodyBase(input, inputs);

@@ -3,8 +3,8 @@ import type { Stats } from 'node:fs';
 import { type FileHandle, open, readdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { pipeline, Readable, type Transform } from 'node:stream';
+import { bodyFormat } from '../../body/body-formats.ts';
 import { limitInputTime, readStdinChunks } from '../../body/input-reader.ts';
-import { isYamlFile } from '../../body/json-source.ts';
 import type { Context } from '../../context.ts';
 import { Failure } from '../../errors.ts';
 import { fileFailure } from '../../files/file-errors.ts';
@@ -52,8 +52,9 @@ export function createTrajectorySources(
       ? spool.add('stdin', decompressIfNeeded(stdin, 'stdin'))
       : await openFile(path, resolve(runtime.cwd, path), spool, signal);
     opened.push(source);
-    if (isYamlFile(source.label))
-      throw new Failure('body', `${source.label}: trajectories are JSON, not YAML`, {
+    const format = bodyFormat(source.label);
+    if (format !== 'JSON')
+      throw new Failure('body', `${source.label}: trajectories are JSON, not ${format}`, {
         hint: `convert the file to JSON; if it is a whole body, run: svc train -f ${source.label}`,
       });
     return source;
