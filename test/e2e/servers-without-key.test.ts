@@ -145,15 +145,28 @@ describe('what the environment and the command line say', () => {
     ['"a b"', 'is in quotes'],
     ['abc\n\n', 'ends in a line feed'],
     ['a b', 'contains a space'],
-  ])('a token %j %s', async (SVC_TOKEN, found) => {
+    ['"abc"', 'is in quotes'],
+    ['$NAME', 'is the name of a variable'],
+    ['${NAME}', 'is the name of a variable'],
+    ['${{ secrets.X }}', 'is a placeholder'],
+    ['{{token}}', 'is a placeholder'],
+    ['<your-token>', 'is a placeholder'],
+    ['file:///etc/token', 'is the path of a file'],
+    ['~/token', 'is the path of a file'],
+    ['/run/secrets/token', 'is the path of a file'],
+    ['{"token":"abc"}', 'is JSON'],
+  ])('a token %j %s: exit 4, also in a login', async (SVC_TOKEN, found) => {
     const { code, stderr } = await runBuilt(CHAT, { env: { SVC_TOKEN, SVC_BASE_URL: 'http://127.0.0.1:9' } });
-    expect([code, stderr]).toEqual([4, expect.stringContaining(found)]);
+    expect([code, stderr]).toEqual([4, expect.stringContaining(`the token from SVC_TOKEN ${found}`)]);
+    if (/\n/.test(SVC_TOKEN)) return;
+    const login = ['auth', 'login', '--token-stdin', '--base-url', 'http://127.0.0.1:9'];
+    const stored = await runBuilt(login, { cwd: temporaryDirectory(), stdin: SVC_TOKEN, env: { SVC_CONFIG_DIR: 'c' } });
+    expect([stored.code === 0, stored.stderr]).toEqual([false, expect.stringContaining(found)]);
   });
 
-  it('quotes around a token are mentioned at a 401', async () => {
-    const { url } = await modelServer(401);
-    const { code, stderr } = await runBuilt(CHAT, { env: { SVC_TOKEN: '"abc"', SVC_BASE_URL: url } });
-    expect([code, stderr]).toEqual([4, expect.stringContaining('the token is in quotes')]);
+  it.each(['/9j/4AAQ+a==', 'tok-1', 'a.b~c', 'sk_$x'])('a token %s is sent', async (SVC_TOKEN) => {
+    const { url } = await modelServer(200);
+    expect((await runBuilt(CHAT, { env: { SVC_TOKEN, SVC_BASE_URL: url } })).code).toBe(0);
   });
 
   it.each(['0', '1d', '1h30m', '2m30s', '.5h', '0s', '1h1m1s1ms'])('--timeout %s', async (timeout) => {

@@ -49,42 +49,49 @@ export function basicAuthorization(username: string, password: string, source = 
   return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
 }
 
-/** `source` names the token. Throws Failure `credentials` for characters that a header cannot carry. */
+/** `source` names the token. Throws Failure `credentials` for what is not a token, such as an unset placeholder, or characters that a header cannot carry. */
 export function bearerAuthorization(token: string, source: string): string {
-  if (/^[\x21-\x7e]+$/.test(token) && !ENV_LINE.test(token)) return `Bearer ${token}`;
-  const message = `the token from ${source} ${tokenProblem(token)}`;
-  const hint = ENV_LINE.test(token)
-    ? 'keep only what follows the =, without quotes'
-    : BEARER.test(token)
-      ? 'remove what comes before the token'
-      : /\n./s.test(token)
-        ? 'keep the line with the token only'
-        : 'only printable ASCII characters without spaces are allowed';
-  throw new Failure('credentials', message, { hint });
+  const [, problem, hint] = tokenProblems.find(([pattern]) => pattern.test(token)) ?? [];
+  if (problem === undefined) return `Bearer ${token}`;
+  throw new Failure('credentials', `the token from ${source} ${problem}`, {
+    hint: hint?.replace('<variable>', /^\$\{?([A-Z_]+)\}?$/.exec(token)?.[1] ?? '<variable>'),
+  });
 }
 
-// A line of an env file: `SVC_TOKEN=sk-1`, but not base64 with padding.
-const ENV_LINE = /^(?:export\s+)?[A-Z]+_[A-Z0-9_]*=[^=]/;
-
-// Also with the name of the header.
-const BEARER = /^(?:authorization:\s*)?bearer\s/i;
-
-function tokenProblem(token: string): string {
-  if (token === '') return 'is empty';
-  if (ENV_LINE.test(token)) return 'is a line of an env file';
-  if (BEARER.test(token)) return 'starts with Bearer, which svc adds itself';
-  if (isQuoted(token)) return 'is in quotes';
-  if (/\s$/.test(token)) return `ends in a ${token.endsWith('\n') ? 'line feed' : 'space, a tab or a carriage return'}`;
-  const kinds = { 'a line feed': /\n/, 'a space': / /, 'a control character': /\p{Cc}/u };
-  const [kind = 'a character that is not ASCII'] =
-    Object.entries(kinds).find(([, pattern]) => pattern.test(token)) ?? [];
-  return `contains ${kind}, which an HTTP header cannot contain`;
-}
-
+const ASCII_HINT = 'only printable ASCII characters without spaces are allowed';
+const PLACEHOLDER = 'is a placeholder that was not replaced';
+const VARIABLE = /^\$\{?[A-Za-z_]\w*\}?$/;
 // As env files that are not read by a shell keep them.
-function isQuoted(secret: string): boolean {
-  return /^(["']).*\1\s*$/s.test(secret);
-}
+const QUOTED = /^(["']).*\1\s*$/s;
+const noHeader = (kind: string): string => `contains ${kind}, which an HTTP header cannot contain`;
+
+// RFC 6750 has none of the characters that begin a token here but `/`, which also begins base64.
+const tokenProblems: readonly (readonly [pattern: RegExp, problem: string, hint: string])[] = [
+  [/^$/, 'is empty', ASCII_HINT],
+  // A line of an env file: `SVC_TOKEN=sk-1`, but not base64 with padding.
+  [/^(?:export\s+)?[A-Z]+_[A-Z0-9_]*=[^=]/, 'is a line of an env file', 'keep only what follows the =, without quotes'],
+  // Also with the name of the header.
+  [
+    /^(?:authorization:\s*)?bearer\s/i,
+    'starts with Bearer, which svc adds itself',
+    'remove what comes before the token',
+  ],
+  [QUOTED, 'is in quotes', 'remove the quotes'],
+  [VARIABLE, 'is the name of a variable, which only a shell replaces', 'write --token-env <variable>'],
+  [/^(?:\$\{\{.*\}\}|\{\{.*\}\}|<.*>)$/, PLACEHOLDER, 'put the token itself there'],
+  [
+    /^file:|^(?:~|\.{1,2})\/|^\/(?:run|etc|home|root|var|tmp|opt|mnt|Users)\//,
+    'is the path of a file',
+    'run: svc auth login --token-stdin < <file>',
+  ],
+  [/^\s*[{[]/, 'is JSON', 'keep only the token'],
+  [/\n./s, noHeader('a line feed'), 'keep the line with the token only'],
+  [/\n$/, 'ends in a line feed', ASCII_HINT],
+  [/\s$/, 'ends in a space, a tab or a carriage return', ASCII_HINT],
+  [/ /, noHeader('a space'), ASCII_HINT],
+  [/\p{Cc}/u, noHeader('a control character'), ASCII_HINT],
+  [/[^\x21-\x7e]/, noHeader('a character that is not ASCII'), ASCII_HINT],
+];
 
 /** The source of a credential. Nothing is run or opened before `readSecret`. */
 export interface CredentialSource {
@@ -102,16 +109,14 @@ export interface CredentialSource {
 
 /** `secrets` are redacted in all output. Throws Failure `credentials` if it cannot be read within `limitMs` or cannot be sent. */
 export async function readCredential(source: CredentialSource, context: SecretContext, limitMs?: number) {
-  const { username } = source;
   const secret = await source.readSecret(context, limitMs);
   const authorization = authorizationOf(source, secret);
   const secrets = [secret, authorization.slice(authorization.indexOf(' ') + 1)].filter((text) => text !== '');
-  const what = `the ${username === undefined ? 'token' : 'password'}`;
-  const [, variable] = /^\$\{?([A-Z_]\w*)\}?$/.exec(secret) ?? [];
-  const quotes = isQuoted(secret)
-    ? `${what} is in quotes: remove them if they are not part of it; `
-    : variable
-      ? `${what} is the name of a variable, which only a shell replaces with its value${username === undefined ? `; write --token-env ${variable}` : ''}; `
+  // A password may have any form.
+  const quotes = QUOTED.test(secret)
+    ? 'the password is in quotes: remove them if they are not part of it; '
+    : VARIABLE.test(secret)
+      ? 'the password is the name of a variable, which only a shell replaces with its value; '
       : '';
   return { authorization: new Secret(authorization), secrets, quotes };
 }
