@@ -52,6 +52,7 @@ export function rejectUnintendedWord({ command, tokens, words }: PreparedCommand
     const flag = isBodyFile(named) ? '-f' : '--attach';
     throw fail(named, 'names a file', `write ${flag} ${shellWord(named.replace(/^@/, ''))}`);
   }
+  rejectExpandedPattern(tokens, isFile);
   const filtered = valueAfter(tokens, /^--(?:json|quiet)$/, /^\.[\w[]\S*$/);
   if (filtered) throw fail(filtered, 'follows a flag that takes no value', `write --jq ${shellWord(filtered)}`);
   const value = valueAfter(tokens, /^--json$/, FIELDS);
@@ -61,6 +62,24 @@ export function rejectUnintendedWord({ command, tokens, words }: PreparedCommand
     value,
     'follows --json, which takes no value',
     `for these fields, write --jq ${shellWord(filter.join(', '))}`,
+  );
+}
+
+// Throws for a pattern that the shell replaced with several files.
+function rejectExpandedPattern(tokens: readonly LineToken[], isFile: (word: string) => boolean): void {
+  const at = tokens.findIndex(
+    ({ form, value = '' }, index) =>
+      form === undefined &&
+      /\.\w{2,5}$/.test(value) &&
+      /^(?:rows|attach)$/.test(tokens[index - 1]?.flag?.name ?? '') &&
+      isFile(value),
+  );
+  if (at === -1) return;
+  const file = tokens[at]?.value ?? '';
+  const isAttached = tokens[at - 1]?.flag?.name === 'attach';
+  throw usageFailure(
+    `${JSON.stringify(file)} names a file, and ${isAttached ? '--attach' : '--rows'} takes one`,
+    isAttached ? `write --attach before each: --attach ${shellWord(file)}` : 'run the command for each file',
   );
 }
 

@@ -80,3 +80,13 @@ it('each command that stands for a word of another tool ends in no usage error',
   expect(steps.length).toBeGreaterThan(20);
   expect((await usageErrors(steps)).join('\n')).toBe('');
 });
+
+it('a command that deletes is suggested only for a word that deletes', () => {
+  const deletes = /\b(?:delete|rm|remove|prune|clear|clean|cleanup|reset|purge|revoke|signout|logout|uninstall|keep)\b/;
+  const suggested = Object.values(otherTools).flatMap((words) => Object.entries(words));
+  const harmful = suggested.filter(([, meant = '']) =>
+    /svc (?:log (?:clear|prune)|profile remove|auth logout)/.test(meant),
+  );
+  expect(harmful.length).toBeGreaterThan(5);
+  expect(harmful.filter(([word, meant = '']) => !deletes.test(word) && !/cannot/.test(meant))).toEqual([]);
+});

@@ -75,3 +75,18 @@ it('a field with JSON as an argument is offered as JSON', async () => {
   const [, step = ''] = /write --set '([^']*)'/.exec(stderr) ?? [];
   expect((await runBuilt(['chat', ...check, '--set', step])).code, stderr).toBe(0);
 });
+
+it.each([
+  [['--rows', 'a.csv', 'b.csv', 'c.csv', 'Classify: {{text}}', '-o', 'out.jsonl'], 'run the command for each file'],
+  [['--attach', 'a.csv', 'b.csv', 'Compare'], 'write --attach before each: --attach b.csv'],
+])('files that a shell put in place of a pattern are no prompt: %j', async (args, hint) => {
+  const cwd = temporaryDirectory();
+  for (const name of ['a.csv', 'b.csv', 'c.csv']) writeFileSync(join(cwd, name), 'text\nhi\n');
+  const { code, stderr } = await runBuilt(['chat', ...args, '--local', '--dry-run'], { cwd });
+  expect([code, stderr]).toEqual([
+    2,
+    expect.stringContaining(`"b.csv" names a file, and ${args[0]} takes one\n  ${hint}\n`),
+  ]);
+  const single = [...args.slice(0, 2), 'Compare b.csv {{text}}', '-o', 'out.jsonl', '--local', '--dry-run'];
+  expect((await runBuilt(['chat', ...single], { cwd })).code).toBe(0);
+});
