@@ -55,6 +55,13 @@ describe('lint finds', () => {
       `${beside(run('0'))}\n${group(run('0'))}`,
       ['single-trajectory f:2:1 trajectory_groups[1]: has only one trajectory, so there is nothing to compare it with'],
     ],
+    [
+      'a choice without a prompt',
+      beside(withChoices(`[${choices.slice(choices.indexOf('{"message"'))}`)),
+      [
+        'no-prompt f:1:18 trajectory_groups[0].trajectories[0].messages_and_choices: has no message before the first choice',
+      ],
+    ],
     ['an empty group', '[{"trajectories":[]}]', ['empty-group f:1:2 trajectory_groups[0]: has no trajectories']],
     [
       'missing rewards, and null',

@@ -195,7 +195,7 @@ function recordHint(record: JsonNode, label: string, container: TrajectoryPart['
   if (keys.includes('messages_and_choices') && container !== 'in a group') return groupingHint(record);
   if (keys.includes('line') && keys.includes('exit_code'))
     return getMember(getMember(record, 'response'), 'choices')
-      ? `these are results of chats: add their prompts and rewards, as in: jq -c --slurpfile bodies <input of the batch> '{task: .line} as $task | $bodies[.line - 1].messages as $prompt | .response.choices[]? | {messages_and_choices: ($prompt + [.]), reward: <reward>, metadata: $task}' ${shellWord(label)}`
+      ? `these are results of chats: add their prompts and rewards, as in: jq -c --slurpfile bodies <input of the batch> '{task: .line} as $task | ($bodies[.line - 1].messages // error("line \\(.line) has no messages")) as $prompt | .response.choices[]? | {messages_and_choices: ($prompt + [.]), reward: <reward>, metadata: $task}' ${shellWord(label)}; after --rows, $prompt is [{role: "user", content: <prompt with $bodies[.line - 1].<column>>}]`
       : `these are results of a batch; to summarize them, run: svc batch report ${shellWord(label)}`;
   if (keys.includes('resourceSpans')) return `this is OTLP/JSON of traces; run: svc call import ${shellWord(label)}`;
   if (keys.includes('data_source') && keys.includes('reward_model') && !keys.includes('output'))
