@@ -187,8 +187,11 @@ function statusHint(facts: StatusFacts, context: RequestContext): string | undef
     return `ask for permission on the service, or use another --profile${projectFlag}${refs}`;
   }
   if (code === 'credentials') {
-    const correction =
-      authorization?.correction ?? `to store ${authorization ? 'other ' : ''}credentials, run: ${login}`;
+    const variables = operation.auth === 'bearer' ? 'SVC_TOKEN' : 'SVC_USERNAME and SVC_PASSWORD';
+    const store = authorization
+      ? `to store other credentials, run: ${login}`
+      : `set ${variables}, or to store credentials, run: ${login}`;
+    const correction = authorization?.correction ?? store;
     return `${authorization?.quotes ?? ''}${correction}; to see which credentials are used: svc auth status --profile ${profile}`;
   }
   if (code === 'rate_limited')

@@ -106,7 +106,9 @@ it.each([401, 200])('a service that needs credentials, without any, is not waite
   expect(failed).toBeLessThan(28);
   expect(unsent).toBe(LINES - failed);
   expect(stderr).toContain('rejected the request without credentials');
-  expect(stderr).toMatch(/\n {2}to store credentials, run: svc auth login .*; then continue with --resume\n/);
+  expect(stderr).toMatch(
+    /\n {2}set SVC_TOKEN, or to store credentials, run: svc auth login .*; then continue with --resume\n/,
+  );
   expect(stderr).not.toContain('the batch waits');
 });
 
