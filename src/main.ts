@@ -75,7 +75,7 @@ export async function main(given: Runtime): Promise<ProcessEnd> {
     await stdout.end();
     return end ?? 0;
   } catch (error) {
-    return reportFailure(error, report);
+    return reportFailure(error, report, line);
   }
 }
 
@@ -102,7 +102,7 @@ function versionJson(node: string): string {
   return `${JSON.stringify({ ...built, node }, null, 2)}\n`;
 }
 
-async function reportFailure(error: unknown, report: Reporter): Promise<ProcessEnd> {
+async function reportFailure(error: unknown, report: Reporter, line: PreparedCommandLine): Promise<ProcessEnd> {
   // A reader that closes the pipe, such as head, has read what it needs.
   if (error instanceof ClosedPipeError) return 0;
   let failure = toFailure(error);
@@ -111,6 +111,8 @@ async function reportFailure(error: unknown, report: Reporter): Promise<ProcessE
     const { withSourceLocations } = await import('./output/source-locations.ts');
     failure = failure.with({}, withSourceLocations(failure.message));
   }
+  const { hint } = failure.facts;
+  if (hint) failure = failure.with({ hint: (await import('./cli/corrected-line.ts')).keepDestination(hint, line) });
   await report.failure(failure);
   return signalOfFailure(failure.code) ?? failure.exitCode;
 }

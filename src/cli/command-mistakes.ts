@@ -173,7 +173,13 @@ function tooManyArguments(command: Command, line: PreparedCommandLine): Failure 
     return unknownCommand(line, [...command.words, word]);
   const tokens = readWordsAsFlags(command, line.tokens, kept);
   if (kept && argument?.isFile && isFileName(word))
-    return usageFailure(`svc ${name} takes one file`, `run it for each file: svc ${name} ${shellWord(word)}`);
+    return usageFailure(
+      `svc ${name} takes one file`,
+      correctedLineHint({ ...line, tokens: line.tokens.filter((token) => token !== kept) }).replace(
+        /^write/,
+        'run it for each file',
+      ),
+    );
   const literal = argument && !kept ? line.literal?.slice(0, 1) : undefined;
   const { literal: _, ...rest } = line;
   return usageFailure(

@@ -171,6 +171,25 @@ export function correctedLineHint(line: PreparedCommandLine): string {
   return hasUnknown ? `run: svc ${words.join(' ')} --help` : `write: ${lineText(line)}`;
 }
 
+// The flags that decide which service gets a request.
+const DESTINATION = /^(?:local|base-url|profile)$/;
+
+/** A hint whose commands go to the service of the typed line: `svc train -f x.json` for a line with `--local` gets it, too. */
+export function keepDestination(hint: string, { command, tokens }: PreparedCommandLine): string {
+  const typed = tokens.filter(({ flag }) => flag && DESTINATION.test(flag.name));
+  if (typed.length === 0 || /--(?:local|base-url|profile)\b/.test(hint)) return hint;
+  const flags = typed.flatMap((token) => typedWords(token, redactValue(token, command?.flags ?? [])));
+  const added = flags.map(shellWord).join(' ');
+  return hint.replace(/(?<=(?:: |[|] |&& )svc )[a-z]+(?: [a-z]+)?(?! --help)(?= |$)/g, (words) => {
+    const found = [words, words.replace(/ .*/, '')].flatMap((name) =>
+      commandsIn(name.split(' ')).filter((one) => one.name === name),
+    )[0];
+    // Others only read or store settings.
+    const hasService = found?.flags.some(({ name }) => name === 'local');
+    return hasService ? `${found?.name} ${added}${words.slice(found?.name.length)}` : words;
+  });
+}
+
 // A command line in the syntax of a shell, with its secrets redacted.
 function lineText({ words, command, tokens, literal }: PreparedCommandLine): string {
   const flags = command?.flags ?? [];
