@@ -55,7 +55,7 @@ export function readBatchOptions(
       `--batch takes bodies from a file, not from the argument ${JSON.stringify(args[0])}`,
       args.some((text) => text.includes('{{'))
         ? 'for one request per row of a table, write --rows instead of --batch'
-        : 'remove the argument; write the output as -o out.jsonl, and run it for each input',
+        : 'remove the argument; for a prompt for each row of a table, write --rows <file> "... {{column}}" instead',
     );
   if (previewFormat === 'curl')
     throw usageFailure(

@@ -49,6 +49,12 @@ export function rejectUnintendedWord({ command, tokens, words }: PreparedCommand
   const plain = operands.length === 1 && /\.\w{2,5}$/.test(first) && isFile(first) ? first : undefined;
   const named = operands.find((word) => /^@./.test(word) && isFile(word.slice(1))) ?? plain;
   if (named !== undefined) {
+    const batch = tokens.find(({ flag }) => flag?.name === 'batch' || flag?.name === 'rows');
+    if (batch)
+      throw usageFailure(
+        `${batch.form} takes one file, and ${JSON.stringify(named)} is another one`,
+        'run it for each file, each with its own -o',
+      );
     const flag = isBodyFile(named) ? '-f' : '--attach';
     throw fail(named, 'names a file', `write ${flag} ${shellWord(named.replace(/^@/, ''))}`);
   }

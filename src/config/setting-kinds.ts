@@ -34,7 +34,10 @@ function parseCredentialCommand(text: string, flag: string, cwd: string): readon
   const isJson = text.trimStart().startsWith('[');
   const [special] = (!isJson && /["'`$|&;<>()*?~\\]/.exec(text)) || [];
   if (special !== undefined)
-    throw usageFailure(`${flag} contains ${special}, which needs a shell, and svc runs none`, JSON_EXAMPLE_HINT);
+    throw usageFailure(
+      `${flag} contains ${special}, which needs a shell, and svc runs none`,
+      `write it like '["sh","-c","cat key.txt | head -1"]'`,
+    );
   const words = isJson ? parseJsonWords(text, flag) : text.split(/\s+/).filter((word) => word !== '');
   const [program = '', ...args] = words;
   if (program === '') throw usageFailure(`${flag} does not name a program`, 'write it like "/usr/bin/pass show svc"');

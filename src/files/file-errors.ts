@@ -48,12 +48,21 @@ export async function pathExists(path: string): Promise<boolean> {
 
 const PATH_HINT = 'check the path and its directory';
 
+// A path in the form of another tool, or one that the shell did not expand.
 function pathHint(path: string, makesFile: boolean): string {
   const directory = dirname(path);
   if (makesFile && /^[\w./-]+$/.test(directory) && directory !== '.' && !path.endsWith('/'))
     return `create the directory: mkdir -p ${directory}`;
-  if (/:\/\//.test(path)) return 'download it first, for example with curl -O, and name the file';
-  if (/[*?]/.test(path)) return 'remove the quotes around the path, so that the shell expands it';
+  if (/^@./.test(path)) return `write it without the @: ${path.slice(1)}`;
+  if (/^~/.test(path))
+    return `the shell expands ~ only at the start of a word; write "$HOME${path.replace(/^~[^/]*/, '')}"`;
+  if (/^\$\{?\w/.test(path)) return `in single quotes the shell does not expand it; write "${path}"`;
+  if (/^file:\/\//i.test(path))
+    return `write a path instead of a URL: ${path.replace(/^file:\/\/(?:localhost)?/i, '')}`;
+  if (/:\/\//.test(path)) return 'svc reads files and no URLs: download it first, for example with curl -O';
+  if (path !== path.trim()) return `remove the space around the path: ${path.trim()}`;
+  if (/[*?]/.test(path))
+    return 'no file matches it; if one does, remove the quotes around the path, so that the shell expands it';
   return path.includes(',') ? `${PATH_HINT}; to name several files, repeat the flag` : PATH_HINT;
 }
 

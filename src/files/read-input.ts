@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { Failure, InterruptedError } from '../errors.ts';
 import { formatByteSize } from './byte-size.ts';
-import { errorCode, fileFailure } from './file-errors.ts';
+import { fileFailure } from './file-errors.ts';
 
 /** All chunks in one buffer, which grows from `initialBytes`. Throws the error of `tooLarge` beyond `maxBytes`. */
 export async function collectChunks(
@@ -98,19 +98,7 @@ export async function collectInput(
 /** The failure of an input; one that is a Failure, or a request to end the process, stays as it is. */
 export function unreadableInputFailure(displayPath: string, error: unknown): unknown {
   if (error instanceof Failure || error instanceof InterruptedError) return error;
-  const hint = errorCode(error) === 'ENOENT' ? pathHint(displayPath) : undefined;
-  return fileFailure('read', displayPath, error, hint === undefined ? {} : { hint });
-}
-
-// A path in the form of another tool, or one that the shell did not expand.
-function pathHint(path: string): string | undefined {
-  if (/^@./.test(path)) return `write it without the @: ${path.slice(1)}`;
-  if (/^~/.test(path))
-    return `the shell expands ~ only at the start of a word; write "$HOME${path.replace(/^~[^/]*/, '')}"`;
-  if (/^file:\/\//i.test(path))
-    return `write a path instead of a URL: ${path.replace(/^file:\/\/(?:localhost)?/i, '')}`;
-  if (/^https?:\/\//i.test(path)) return 'svc reads files and no URLs: download it first, for example with curl -O';
-  return undefined;
+  return fileFailure('read', displayPath, error);
 }
 
 const FIRST_BUFFER_BYTES = 64 * 1024;
