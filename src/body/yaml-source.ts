@@ -15,6 +15,7 @@ export function parseYamlSource(label: string, bytes: Uint8Array): JsonSource | 
   const byteOffset = (charOffset = 0): number => Buffer.byteLength(text.slice(0, charOffset));
   try {
     text = decodeUtf8(bytes).toString();
+    if (text.trim() === '') throw new YamlError('the text is empty', 0);
     const position = createPositionLookup(Buffer.from(text));
     const { json, offsets } = yamlToJson(text);
     const doc = parseJson(json);
@@ -142,7 +143,15 @@ function rejectInvalid({ errors, warnings, directives }: Document.Parsed, text: 
     const [, tag] = /^Unresolved tag: tag:yaml\.org,2002:(.*)$/.exec(message) ?? [];
     const tagMessage =
       tag && (CORE_TAGS.has(tag) ? `the value is not a !!${tag}` : `the tag !!${tag} has no JSON form`);
-    throw indentationError(text, message, pos[0]) ?? new YamlError(tagMessage ?? message, pos[0]);
+    throw (
+      indentationError(text, message, pos[0]) ??
+      openBracketError(text, message, pos[0]) ??
+      new YamlError(
+        tagMessage ?? message.replace(/^Nested mappings.*/, 'a colon and a space begin a mapping in a value'),
+        pos[0],
+        /^Nested mappings|reserved character/.test(message) ? 'put the value in quotes' : undefined,
+      )
+    );
   }
   if (directives.yaml.explicit && directives.yaml.version !== '1.2')
     throw new YamlError('%YAML 1.1', 0, 'only YAML 1.2 is accepted');
@@ -164,6 +173,14 @@ function indentationError(text: string, message: string, offset: number): YamlEr
   return key && before && key.column !== before.column
     ? new YamlError(`"${key.name}" must start in the same column as "${before.name}"`, key.offset)
     : undefined;
+}
+
+// The library names the end of the block that it read as the rest of the sequence or mapping.
+function openBracketError(text: string, message: string, offset: number): YamlError | undefined {
+  const [, closing] = /^Flow .* end with a ([\]}])$/.exec(message) ?? [];
+  const opening = closing === ']' ? '[' : '{';
+  const at = text.lastIndexOf(opening, offset);
+  return closing && at !== -1 ? new YamlError(`the ${opening} is not closed`, at, `add the ${closing}`) : undefined;
 }
 
 // YAML 1.1 copies the fields of the value; in YAML 1.2 the key is an ordinary one, which nobody means.

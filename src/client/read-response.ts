@@ -174,7 +174,7 @@ export async function readResponse(
   }
   if (problem === undefined) return { bytes, doc, hasResult: true, isPage: false, failure: undefined };
   const shown = redactBytes(bytes, context);
-  if (doc && isErrorBody(rootOf(doc)))
+  if (doc && isErrorBody(rootOf(doc)) && !isOllamaResult(rootOf(doc)))
     return { bytes: shown, doc, hasResult: false, isPage: false, failure: await errorFailure(doc, problem, context) };
   const pageFailure = doc ? undefined : (await import('./status-failure.ts')).failureFromPage(bytes, context);
   const message = `the response from ${serviceName(context.destination)} ${problem}`;
@@ -212,9 +212,15 @@ async function errorFailure(doc: JsonDocument, problem: string, context: Request
 function resultProblem(root: JsonNode, { result: { member, as } }: Operation): string | undefined {
   if (kindOf(root) !== 'object') return 'is not an object';
   const result = getMember(root, member);
+  if (!result && isOllamaResult(root))
+    return "is that of Ollama's own API; the base URL of its chat completions ends in /v1";
   if (!result || kindOf(result) === 'null') return `has no "${member}"`;
   if (as !== 'record' && kindOf(result) !== 'list') return `has a "${member}" that is not an array`;
   return as === 'chat' && itemsOf(result).next().done ? 'has no choices' : undefined;
+}
+
+function isOllamaResult(root: JsonNode): boolean {
+  return ['model', 'created_at', 'done'].every((name) => getMember(root, name));
 }
 
 async function collectResponse(

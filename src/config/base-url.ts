@@ -71,6 +71,7 @@ export function parseBaseUrl(text: string, source: string): URL {
 // The next step after a text that is no base URL: the likely one, where `source` takes it.
 function urlHint(text: string, source: string): string {
   if (Number(/:(\d+)(?:\/|$)/.exec(text)?.[1]) > 65535) return 'a port is a number up to 65535';
+  if (/:\d+:\d+(?:\/|$)/.test(text)) return 'it has two ports; remove one';
   const url = likelyUrl(text);
   if (!url) return /\s/.test(text) ? 'remove the space or line break' : 'use a URL like https://api.example.com';
   if (source.startsWith('--')) return `write ${source} ${shellWord(url)}`;

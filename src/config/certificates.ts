@@ -74,7 +74,13 @@ async function readPemFile({ source, path }: NamedFile, context: CertificateCont
 
 function parseCertificates({ label, text }: PemFile): X509Certificate[] {
   const blocks = text.match(/-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----[\s\S]*?-----END [A-Z0-9 ]+-----/g) ?? [];
-  if (blocks.length === 0) throw usageFailure(`no certificate in ${label}`, 'the file must be in PEM format');
+  if (blocks.length === 0)
+    throw usageFailure(
+      `no certificate in ${label}`,
+      /-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text)
+        ? 'it is a private key; name the file of the certificate'
+        : 'the file must be in PEM format',
+    );
   try {
     return blocks.map((block) => new X509Certificate(block));
   } catch {

@@ -74,7 +74,7 @@ function scanEscape(bytes: Buffer, from: number): number {
   const { length } = bytes;
   const kind = from + 1 < length ? (bytes[from + 1] ?? 0) : 0x75;
   if (escapeBytes[kind] === 1) return 2;
-  if (kind !== 0x75) throw new JsonError('invalid escape sequence', from);
+  if (kind !== 0x75) throw new JsonError('invalid escape sequence', from, 'write \\\\ for a backslash');
   for (let at = from + 2; at < from + 6; at += 1) {
     if (at >= length) throw new JsonError('the text ends inside a string', length, CUT_STRING);
     if (hexBytes[bytes[at] ?? 0] !== 1) throw new JsonError('\\u needs four hexadecimal digits', from);

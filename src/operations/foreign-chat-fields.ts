@@ -43,7 +43,7 @@ export const foreignPromptFields: readonly string[] = namesOf(MESSAGES);
 const PROMPT_COLUMN = /^(?:user_?)?(?:prompt|question|query|instruction|input|text|message|content)s?$/i;
 
 // A prompt of these would send an identifier to the model.
-const KEY_COLUMN = /^(?:[kK]ey|role|index|(?:.*_)?u?u?id)$|I[dD]$/;
+const KEY_COLUMN = /^(?:[kK]ey|role|type|object|index|(?:.*_)?u?u?id)$|I[dD]$/;
 
 /** The column of a table that holds the prompt; `column`, which svc refuses, if several could. */
 export function promptColumn(names: readonly string[]): string {
