@@ -110,6 +110,7 @@ export const trainOperation = {
       takesNull: true,
       fields: experimentalConfigFields,
       accepted: acceptedConfigFields,
+      foreign: { lr: 'write learning_rate' },
       isCommon: true,
     }),
   },

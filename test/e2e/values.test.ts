@@ -1,9 +1,12 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { allCommands } from '../../src/cli/all-commands.ts';
 import { flagName } from '../../src/fields/field.ts';
 import { allOperations } from '../../src/operations/all-operations.ts';
 import { flagTarget } from '../../src/operations/operation.ts';
 import { runBuilt } from '../support/built.ts';
+import { temporaryDirectory } from '../support/svc.ts';
 
 /** What svc prints about a flag with a value, without the other flags that the command needs. */
 async function printed(name: string, flag: string, value: string): Promise<string> {
@@ -242,3 +245,51 @@ it('a number beyond the range of its flag is not offered', async () => {
   expect((await runBuilt([...schema, '1k'])).stderr).toContain('; write --sample-limit 1000\n');
   expect((await runBuilt([...schema, '10k'])).stderr).not.toContain('write');
 });
+
+describe('training data that somebody did not mean', () => {
+  const group = (fields: object) =>
+    JSON.stringify({ trajectories: [{ messages_and_choices: [{ role: 'user', content: 'hi' }], ...fields }] });
+  const train = async (args: readonly string[]) => {
+    const cwd = temporaryDirectory();
+    const data = {
+      'none.jsonl': {},
+      'null.jsonl': { reward: null },
+      'other.jsonl': { rewards: 1 },
+      'good.jsonl': { reward: 1 },
+    };
+    for (const [name, fields] of Object.entries(data)) writeFileSync(join(cwd, name), group(fields));
+    return runBuilt(['train', ...args, '--model-id', '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05', '--local'], { cwd });
+  };
+
+  it.each(['none.jsonl', 'null.jsonl', 'other.jsonl'])(
+    '%s has no reward at all: not sent but with --no-check',
+    async (name) => {
+      const { code, stderr } = await train([name]);
+      expect([code, stderr]).toEqual([3, expect.stringContaining('no trajectory has a reward')]);
+      expect((await train([name, 'good.jsonl', '--dry-run'])).code).toBe(0);
+      expect((await train([name, '--no-check', '--dry-run'])).code).toBe(0);
+    },
+  );
+
+  it.each([['good.jsonl'], ['.']])('a file and %s, which has it: exit 2', async (other) => {
+    const { code, stderr } = await train(['./good.jsonl', other]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('good.jsonl is given twice\n')]);
+  });
+
+  it('lr is a word for learning_rate', async () => {
+    const { stderr } = await train(['good.jsonl', '--dry-run', '--experimental-config', '{"lr":1}']);
+    expect(stderr).toContain('experimental_config.lr: is not a known field; write learning_rate\n');
+  });
+});
+
+it.each(['1769851800', '1769851800123', '1769851800123456'])(
+  'a span that starts at %s is not of 1970',
+  async (start) => {
+    const span = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), name: 'x', startTimeUnixNano: start };
+    const stdin = JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] });
+    const { code, stderr } = await runBuilt(['call', 'import', '-', '--project-id', 'a/b', '--local', '--dry-run'], {
+      stdin,
+    });
+    expect([code, stderr]).toEqual([3, expect.stringContaining(`no startTimeUnixNano in nanoseconds, but "${start}"`)]);
+  },
+);

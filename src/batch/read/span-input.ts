@@ -217,6 +217,8 @@ const NANOSECONDS = 1_000_000_000n;
 function timestampOf(node: JsonNode | undefined): string | undefined {
   const text = node && (kindOf(node) === 'string' ? stringOf(node) : rawText(node));
   if (text === undefined || !/^\d{1,19}$/.test(text) || /^0+$/.test(text)) return undefined;
+  // Seconds, milliseconds or microseconds of the years 2001 to 2128 would be a time in 1970.
+  if (/^[1-4]\d{9}(?:\d{3}){0,2}$/.test(text)) return undefined;
   const nanoseconds = BigInt(text);
   const seconds = new Date(Number(nanoseconds / NANOSECONDS) * 1000).toISOString().slice(0, 19);
   return `${seconds}.${String(nanoseconds % NANOSECONDS).padStart(9, '0')}Z`;

@@ -6,7 +6,7 @@ import { pipeline, Readable, type Transform } from 'node:stream';
 import { bodyFormat } from '../../body/body-formats.ts';
 import { limitInputTime, readStdinChunks } from '../../body/input-reader.ts';
 import type { Context } from '../../context.ts';
-import { Failure } from '../../errors.ts';
+import { Failure, usageFailure } from '../../errors.ts';
 import { fileFailure } from '../../files/file-errors.ts';
 import { openSpool } from '../../files/file-replacement.ts';
 import { foreignFormat } from '../../files/foreign-formats.ts';
@@ -65,6 +65,9 @@ export function createTrajectorySources(
     openAll: async (paths: readonly string[]): Promise<readonly TextSource[]> => {
       const files = await Promise.all(paths.map((path) => expandDirectory(path, runtime.cwd)));
       const sources: TextSource[] = [];
+      const names = files.flat().map((file) => (file === '-' ? file : resolve(runtime.cwd, file)));
+      const twice = files.flat().find((_, at) => names.indexOf(names[at] ?? '') < at);
+      if (twice !== undefined) throw usageFailure(`${twice} is given twice`, 'name each file once');
       for (const file of files.flat()) sources.push(await open(file));
       return sources;
     },
