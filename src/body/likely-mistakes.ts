@@ -24,11 +24,20 @@ export function likelyMistakes(args: readonly string[], given: BodyFlags, hasRow
     name,
     file: /^@([\w./~-]+\.\w+)$/.exec(givenText(given, name) ?? '')?.[1],
   }));
-  const model = givenText(given, 'model');
+  const unset = Object.entries({
+    model: /^$|\s/,
+    system: /^$/,
+    developer: /^$/,
+    user: /^$/,
+    'project-id': /\s\/|\/\s/,
+  });
   return [
-    ...(model === '' || (model !== undefined && /\s/.test(model))
-      ? [`--model ${JSON.stringify(model)} is sent as it is; is a variable unset, or its value missing?`]
-      : []),
+    ...unset.flatMap(([name, pattern]) => {
+      const text = givenText(given, name);
+      return text !== undefined && pattern.test(text)
+        ? [`--${name} ${JSON.stringify(text)} is sent as it is; is a variable unset, or its value missing?`]
+        : [];
+    }),
     ...(/^[^:\s]+:(?!\d+$)[^:\s]+$/.test(givenText(given, 'user') ?? '')
       ? ['--user is sent in the body as the identifier of the end user; for credentials, run: svc auth login']
       : []),

@@ -20,6 +20,8 @@ export async function lineWarnings(line: PreparedCommandLine, { env, credentials
   const outputs = tokens.flatMap(({ flag, value }) => (flag?.name === 'output' && value !== undefined ? [value] : []));
   const [first, last] = [outputs[0], outputs.at(-1)];
   const warnings = first === last ? [] : [`--output was given twice: only ${last} is written, not ${first}`];
+  if (last !== undefined && /^\$\w/.test(last))
+    warnings.push(`--output ${last} is a file of this name; a shell replaces no variable in single quotes`);
   warnings.push(...otherFormat(line, last), ...commandPrompt(line), ...bareDurations(line, env));
   const counted = tokens.find(
     ({ start, flag }, at) => start === '-n' && flag && /^\d+$/.test(tokens[at + 1]?.value ?? ''),

@@ -246,6 +246,15 @@ it('a number beyond the range of its flag is not offered', async () => {
   expect((await runBuilt([...schema, '10k'])).stderr).not.toContain('write');
 });
 
+it.each([
+  [['--system', ''], '--system "" is sent as it is; is a variable unset'],
+  [['--user', ''], '--user "" is sent as it is; is a variable unset'],
+  [['-o', '$OUT'], '--output $OUT is a file of this name'],
+])('a variable that no shell replaced is named: %j', async (args, warning) => {
+  const { code, stderr } = await runBuilt(['chat', 'hi', ...args, '--local', '--dry-run', '--no-stdin']);
+  expect([code, stderr]).toEqual([0, expect.stringContaining(`warning: ${warning}`)]);
+});
+
 describe('training data that somebody did not mean', () => {
   const group = (fields: object) =>
     JSON.stringify({ trajectories: [{ messages_and_choices: [{ role: 'user', content: 'hi' }], ...fields }] });
