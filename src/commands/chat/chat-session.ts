@@ -156,6 +156,11 @@ async function handleLine(line: string, session: ChatSession): Promise<void> {
   const { messages: before, attached: files, context } = session;
   const [, name, rest = ''] = /^\/(\w+)\s*([\s\S]*)$/.exec(line) ?? [];
   if (name === undefined) {
+    if (/^(?:exit|quit)\s*$/.test(line))
+      throw usageFailure(
+        `${line.trim()} was not sent`,
+        'to end the chat, write /exit; to send the word, begin it with a space',
+      );
     if (line.trim() !== '') await runTurn({ prompt: line, before, files }, session);
     return;
   }
