@@ -175,7 +175,7 @@ function localModelSection(): string[] {
 // About `svc serve` and `--local`: paths, limits, durability and backup.
 const ofPage = 'Basic, or Bearer with a token of the page';
 const calls =
-  'calls, newest first, as `{"rows":[...],"next":...}`; `?before=` with `next` gives the following ones, and filters are those in the URL of the page';
+  'calls, newest first, as `{"rows":[...],"next":...}`; `?before=` with `next` gives the following ones, and filters are those in the URL of the page; others are a 400 that lists them';
 
 /** Credentials and response of each path; undefined for the files of the page. */
 const paths: { readonly [path in OtherPath]: readonly [credentials: string, response: string] | undefined } = {

@@ -11,6 +11,7 @@ import { HttpError, jsonResponse, textResponse } from './responses.ts';
 import type { OtherPath } from './routes.ts';
 import type { Respond, ServiceContext } from './service-context.ts';
 import {
+  filterNames,
   PAGE_TABLES,
   type PageRow,
   type PageTable,
@@ -46,11 +47,14 @@ const MAX_CODE_BYTES = 256;
 /** Responds to the read-only paths of the web page: static files, and the stored data. */
 export function pageResponders({ store, login }: ServiceContext): PageResponders {
   const data =
-    (read: (parameters: Parameters, signal: ExchangeSignal | undefined) => Promise<JsonValue>): Respond =>
+    (
+      names: readonly string[],
+      read: (parameters: Parameters, signal: ExchangeSignal | undefined) => Promise<JsonValue>,
+    ): Respond =>
     async ({ url }, { signal }) =>
-      jsonResponse(200, await read(parametersOf(url), signal), pageHeaders);
+      jsonResponse(200, await read(checkParameters(parametersOf(url), names), signal), pageHeaders);
   const list = <Table extends PageTable>(table: Table, toJson: ToJson<Table>): Respond =>
-    data((parameters) => listRows(store, table, parameters, toJson));
+    data(listParameters(table), (parameters) => listRows(store, table, parameters, toJson));
   const row = (each: object): JsonValue => rowToJson(each, false);
   // Most services are never looked at.
   const summaries = () => import('./page-summaries.ts');
@@ -68,11 +72,13 @@ export function pageResponders({ store, login }: ServiceContext): PageResponders
     '/page/feedback': list('feedback', (rows) => rows.map(row)),
     '/page/jobs': list('jobs', (rows) => rows.map(row)),
     '/page/chats': list('chats', async (rows) => rows.map((await summaries()).summarizeChat)),
-    '/page/trace': data(async (parameters) => (await summaries()).readTrace(store, parameters, MAX_TRACE_CALLS)),
-    '/page/lint': data(async ({ job = '', with: other }, signal) =>
+    '/page/trace': data(['id', ...listParameters('calls')], async (parameters) =>
+      (await summaries()).readTrace(store, parameters, MAX_TRACE_CALLS),
+    ),
+    '/page/lint': data(['job', 'with'], async ({ job = '', with: other }, signal) =>
       (await summaries()).lintJobs(store, other ? [job, other] : [job], signal),
     ),
-    '/page/record': data(async ({ project = '', id = '', ...parameters }) => {
+    '/page/record': data(['table', 'project', 'id'], async ({ project = '', id = '', ...parameters }) => {
       const table = tableOf(parameters);
       const record = await readRecord(store, table, project, id);
       const feedback = record && table === 'calls' ? await readFeedbackOf(store, project, id) : [];
@@ -88,6 +94,7 @@ export function pageResponders({ store, login }: ServiceContext): PageResponders
     '/page/export': async ({ url }, { signal }) => {
       const parameters = parametersOf(url);
       const table = tableOf(parameters);
+      checkParameters(parameters, ['table', ...listParameters(table)]);
       const disposition = ['Content-Disposition', `attachment; filename="svc-${table}.jsonl"`] as const;
       const headers: HttpHeaders = [['Content-Type', 'application/x-ndjson'], disposition, ...pageHeaders];
       return { status: 200, statusText: '', headers, body: exportedRows(store, table, parameters, signal) };
@@ -161,6 +168,21 @@ async function readSearchedPage<Table extends PageTable>(store: ServiceStore, ta
 
 function parametersOf(url: string): Parameters {
   return Object.fromEntries(new URL(url).searchParams);
+}
+
+function listParameters(table: PageTable): readonly string[] {
+  return [...filterNames(table), 'from', 'until', 'before', 'sort', 'order'];
+}
+
+// Without a filter that was mistyped, a list or an export would have other rows than were asked for.
+function checkParameters(parameters: Parameters, names: readonly string[]): Parameters {
+  const unknown = Object.keys(parameters).filter((name) => !names.includes(name));
+  if (unknown.length > 0)
+    throw new HttpError(400, `unknown ${unknown.join(', ')}; the parameters are: ${names.join(', ')}`);
+  for (const name of ['from', 'until'])
+    if (!/^(?:-?\d{1,15})?$/.test(parameters[name] ?? ''))
+      throw new HttpError(400, `${name} must be a number of milliseconds since 1970`);
+  return parameters;
 }
 
 function tableOf(parameters: Parameters): PageTable {

@@ -106,6 +106,14 @@ describe.each(stores)('each filter of the page, on %s', { timeout: 240_000 }, (n
       const { rows } = (await response.json()) as { readonly rows: readonly object[] };
       return rows.map((row) => (JSON.stringify(row).includes('second') ? 'second' : 'first'));
     };
+    const statusOf = async (path: string): Promise<unknown[]> => {
+      const [list, exported] = await Promise.all(
+        [path, `export?table=${path.replace('?', '&')}`].map((each) => fetch(`${url}/page/${each}`)),
+      );
+      expect(exported?.status).toBe(list?.status);
+      return [list?.status, await list?.text()];
+    };
+    expect(await statusOf('calls?from=yesterday')).toEqual([400, expect.stringContaining('milliseconds')]);
     for (const table of Object.keys(tables)) {
       const named = fieldsOf({ table, parameters: {} }).map((field) => field.name);
       expect([table, Object.keys(values[table] ?? {}).sort()]).toEqual([table, [...named].sort()]);
@@ -123,6 +131,7 @@ describe.each(stores)('each filter of the page, on %s', { timeout: 240_000 }, (n
           user: [all, none],
         };
         expect([table, filter, found]).toEqual([table, filter, expected[filter] ?? [['first'], ['second']]]);
+        expect(await statusOf(`${table}?${filter}s=x`), filter).toEqual([400, expect.stringContaining(filter)]);
         // The export has the same selection.
         const query = new URLSearchParams({ table, [filter]: textOf(table, filter, first) });
         const lines = (await (await fetch(`${url}/page/export?${query}`)).text()).split('\n').filter(Boolean);

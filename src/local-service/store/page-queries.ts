@@ -154,6 +154,13 @@ function callCondition(parameters: Parameters): Condition | undefined {
   return conditions.length > 0 ? joined(conditions) : undefined;
 }
 
+/** The filters of a list. */
+export function filterNames(table: PageTable): readonly string[] {
+  return table === 'calls'
+    ? ['q', 'failed', 'duration', 'project', 'op', ...Object.keys(feedbackFilters)]
+    : Object.keys(sources[table].filters);
+}
+
 /** Whether some calls of a trace match, and others do not. */
 function hasMatches(parameters: Parameters): boolean {
   return ['q', 'op', 'type', 'value'].some((name) => parameters[name]);
