@@ -4,7 +4,8 @@ import { parseDurationMs } from '../config/setting-kinds.ts';
 import type { Context } from '../context.ts';
 import { errorMessage, type Failure, type FailureFacts, usageFailure } from '../errors.ts';
 import { runWithTimeLimit } from '../fields/run-with-time-limit.ts';
-import { firstStringMember, getMember, type JsonNode } from '../json/json-node.ts';
+import { schemaMistakes } from '../fields/schema-mistakes.ts';
+import { firstStringMember, formatJsonPath, getMember, type JsonNode } from '../json/json-node.ts';
 import { tryParseJson } from '../json/parse-json.ts';
 import { pluralize } from '../json/pluralize.ts';
 import { decodeUtf8 } from '../json/utf8.ts';
@@ -102,7 +103,8 @@ function textCheck(
     const [match] = pattern.exec(text) ?? [];
     if (expect === 'not') return match === undefined ? [] : [`the text contains ${quoteStart(match)}`];
     const own = isTemplate ? ` for ${pattern.source}` : '';
-    return match === undefined ? [`no match${own} in ${quoteStart(text)}`] : [];
+    const slashes = /^\/.*\/[a-z]*$/.test(value) ? '; the slashes are part of the pattern' : '';
+    return match === undefined ? [`no match${own} in ${quoteStart(text)}${slashes}`] : [];
   };
   const problemOf: Check['problemOf'] = (response, _, expressions) => {
     const texts = responseTexts(response);
@@ -127,8 +129,13 @@ async function schemaCheck(value: string, read: (path: string) => Promise<Uint8A
   const { createJsonSchemaCheck } = await import('../local-service/model/json-schema.ts');
   const path = fileReference(value, '--expect-schema');
   const schema = path === undefined ? Buffer.from(value) : await read(path);
-  const check = parseFlag('--expect-schema: not a JSON Schema', 'write --expect-schema @file', () =>
-    createJsonSchemaCheck(decodeUtf8(schema).toString()),
+  const root = tryParseJson(schema);
+  const mistake = root && [...schemaMistakes(root, [])].find(({ code }) => code !== 'unwise');
+  const place = mistake ? ` (${formatJsonPath(mistake.path)} ${mistake.message})` : '';
+  const check = parseFlag(
+    `--expect-schema: ${path === undefined ? '' : `${path} is `}not a JSON Schema${place}`,
+    path === undefined ? 'write --expect-schema @file' : 'correct the file',
+    () => createJsonSchemaCheck(decodeUtf8(schema).toString()),
   );
   const textProblem = (text: string): string | undefined => {
     const root = tryParseJson(Buffer.from(text));

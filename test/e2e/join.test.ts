@@ -48,4 +48,18 @@ describe('batch merge --join --columns', () => {
     );
     expect(stderr).not.toContain('warning');
   });
+
+  it('says where the filter of an empty column belongs, and how a column that jq cannot read is written', async () => {
+    const { stderr } = await joinResults(['{}'], ['a=.choices[0].message.content']);
+    expect(stderr).toContain('is empty in every row; write .response.choices[0].message.content\n');
+    const cwd = temporaryDirectory();
+    writeFileSync(join(cwd, 'rows.csv'), 'name\nrow 1\n');
+    writeFileSync(join(cwd, 'out.jsonl'), result(1, '{}'));
+    for (const column of ['a=content', 'a=response.text', 'a=text b=cost']) {
+      const args = ['batch', 'merge', 'out.jsonl', '--join', 'rows.csv', '--columns', column];
+      const { code, stderr } = await runBuilt(args, { cwd });
+      expect(code, stderr).toBe(2);
+      expect(stderr).toMatch(/write a=text for the text .*; a comma separates columns\n$/);
+    }
+  });
 });

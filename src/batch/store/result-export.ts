@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Context } from '../../context.ts';
-import { safetyFailure, usageFailure } from '../../errors.ts';
+import { Failure, safetyFailure, usageFailure } from '../../errors.ts';
 import { closestMatch } from '../../fields/closest-match.ts';
 import { unreadableInputFailure } from '../../files/read-input.ts';
 import { firstStringMember, getMember, kindOf, numberMember, rawText, rootOf } from '../../json/json-node.ts';
@@ -121,7 +121,12 @@ function parseColumn(column: string): AddedColumn {
 async function compileColumns(added: readonly AddedColumn[], context: Context): Promise<JqFilter> {
   const runJq = createJqEngine();
   // Each one alone first: the error of an invalid filter shows what was typed.
-  for (const { name, filter } of added) await compileJqFilter(filter, context, { label: `--columns ${name}`, runJq });
+  for (const { name, filter } of added)
+    await compileJqFilter(filter, context, { label: `--columns ${name}`, runJq }).catch((error: unknown) => {
+      if (!(error instanceof Failure)) throw error;
+      const hint = `write ${name}=text for the text of the response, or a filter such as ${name}=.exit_code; a comma separates columns`;
+      throw error.with({ hint });
+    });
   const cells = added.map(({ filter }) => `([try (${filter}\n) catch null] | first)`).join(', ');
   const toText =
     'map(if . == null then "" elif type == "string" then . elif type == "number" then [tojson] else tojson end)';
@@ -220,7 +225,11 @@ function createRowJoin(
 async function warnOfEmptyColumn({ name, filter }: AddedColumn, { warn }: Pick<Reporter, 'warn'>): Promise<void> {
   if (filter === resultColumns.get('error')) return;
   const isCost = filter === resultColumns.get('cost');
-  const hint = isCost ? '; svc chat computes a cost with --price-prompt and --price-completion' : '';
+  const hint = isCost
+    ? '; svc chat computes a cost with --price-prompt and --price-completion'
+    : /^\.(?:choices|usage|model)\b/.test(filter)
+      ? `; write .response${filter}`
+      : '';
   await warn(`--columns ${name}: ${filter} is empty in every row${hint}`);
 }
 
