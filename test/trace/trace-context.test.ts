@@ -26,7 +26,10 @@ describe('the parent in TRACEPARENT', () => {
   });
 
   it.each([
-    [[], 'svc: TRACEPARENT is not valid and is ignored: "no"\n'],
+    [
+      [],
+      'svc: TRACEPARENT is not valid and is ignored: "no"; its form is 00-<32 hex digits>-<16 hex digits>-01, or unset it\n',
+    ],
     [['--quiet'], ''],
   ])('is a note with %j if it is invalid', async (flags, warning) => {
     const args = ['call', 'start', '--project-id', 'a/b', '--op-name', 'x', '--dry-run', ...flags];
