@@ -271,12 +271,11 @@ describe('training data that somebody did not mean', () => {
   };
 
   it.each(['none.jsonl', 'null.jsonl', 'other.jsonl'])(
-    '%s has no reward at all: not sent but with --no-check',
+    '%s has no reward at all: the interface allows it, and a warning says so',
     async (name) => {
       const { code, stderr } = await train([name]);
-      expect([code, stderr]).toEqual([3, expect.stringContaining('no trajectory has a reward')]);
-      expect((await train([name, 'good.jsonl', '--dry-run'])).code).toBe(0);
-      expect((await train([name, '--no-check', '--dry-run'])).code).toBe(0);
+      expect([code, stderr]).toEqual([0, expect.stringContaining('no trajectory has a reward')]);
+      expect((await train([name, '--strict'])).code).toBe(3);
     },
   );
 

@@ -124,24 +124,17 @@ export function createTrajectoryChecks(groupBy: JsonPath | undefined) {
     else if (trajectoryCount === 1) messagesHint = recordHint(root, label, container);
   };
   const missingSignals = (): ReturnType<typeof findings.findings> => {
-    const lacks = (what: string, level: 'error' | 'warning' = 'warning') => ({
-      ...({ level, code: 'unwise', path: 'trajectory_groups' } as const),
+    const lacks = (what: string) => ({
+      ...({ level: 'warning', code: 'unwise', path: 'trajectory_groups' } as const),
       message: `no trajectory has ${what}, so there is nothing to learn from`,
     });
     if (trajectoryCount === 0) return [];
     const missing = trajectoryCount - rewardCount;
     return [
       ...(messagesCount === 0 ? [lacks('messages in messages_and_choices')] : []),
-      // Services accept such a job, which cannot be undone.
-      ...(rewardCount === 0 ? [lacks('a reward', 'error')] : []),
+      ...(rewardCount === 0 ? [lacks('a reward')] : []),
       ...(rewardCount > 0 && unrewarded
-        ? [
-            {
-              ...lacks(''),
-              ...unrewarded,
-              message: `has no reward (${missing} of ${trajectoryCount} trajectories)`,
-            },
-          ]
+        ? [{ ...lacks(''), ...unrewarded, message: `has no reward (${missing} of ${trajectoryCount} trajectories)` }]
         : []),
     ];
   };
@@ -187,12 +180,7 @@ export function createTrajectoryChecks(groupBy: JsonPath | undefined) {
     findings: () => [...missingSignals(), ...findings.findings()],
     /** Values that are not groups of trajectories: errors even with --no-check. */
     structureErrors: structureErrors.findings,
-    hint: () =>
-      hint ??
-      (messagesCount === 0 ? messagesHint : undefined) ??
-      (rewardCount === 0 && trajectoryCount > 0
-        ? 'add a reward to each; --no-check sends the job as it is'
-        : undefined),
+    hint: () => hint ?? (messagesCount === 0 ? messagesHint : undefined),
   };
 }
 
