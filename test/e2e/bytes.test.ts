@@ -57,7 +57,7 @@ describe('bytes on the wire', () => {
     );
     const { code, body, stderr } = await sendRequest(['chat', 'x', '--seed', '9223372036854776001']);
     expect({ code, body: body.toString() }).toEqual({ code: 3, body: '' });
-    expect(stderr).toContain('--seed: must be an integer from -9223372036854776000 to 9223372036854776000');
+    expect(stderr).toContain('--seed: must be an integer from -9223372036854775808 to 9223372036854775807');
   });
 
   it('Bearer for chats, headers of the user, no header twice', async () => {

@@ -83,8 +83,8 @@ describe('the package', () => {
     expect(stdout).toMatch(wanted);
   });
 
-  it('is small: about 842 kB packed, about 2.3 MB installed with what it needs, native code aside', () => {
-    expect(packed.size, grownParts()).toBeLessThanOrEqual(823_000 * HEADROOM);
+  it('is small: about 911 kB packed, about 2.3 MB installed with what it needs, native code aside', () => {
+    expect(packed.size, grownParts()).toBeLessThanOrEqual(832_000 * HEADROOM);
     const others = ['libsql', '@neon-rs/load', 'detect-libc', '@napi-rs/keyring'];
     const bytes = others.map((name) => bytesIn(join(root, 'node_modules', name)));
     expect(
@@ -144,8 +144,8 @@ describe('what is inside', () => {
 
   it('has the libraries and the Node versions that README names', () => {
     const readme = readFileSync(join(root, 'README.md'), 'utf8');
-    const [, names = ''] = /The package bundles ([^.]*?), with/.exec(readme) ?? [];
-    const named = names.split(/, | and /);
+    const [, names = ''] = /The package bundles ([^.]*?) and smaller libraries/.exec(readme) ?? [];
+    const named = names.split(', ');
     expect(named).toHaveLength(6);
     expect(libraries.map((library) => library.replace(/ .*/, ''))).toEqual(expect.arrayContaining(named));
     const { engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));

@@ -180,7 +180,9 @@ describe('ajv', () => {
     child.kill('SIGTERM');
     expect(await ended).toMatchObject({
       code: 0,
-      stderr: expect.stringMatching(/^svc: the service accepts the credentials of [^\n]*\n$/),
+      stderr: expect.stringMatching(
+        /^svc: to keep this URL [^\n]*\nsvc: the service accepts the credentials of [^\n]*\n$/,
+      ),
     });
   });
 });

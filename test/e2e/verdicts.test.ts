@@ -402,7 +402,8 @@ describe('a proxy', () => {
       status: 407,
       phase: 'nothing',
       bytes_sent: 0,
-      message: expect.stringMatching(`the proxy ${proxy} requires .* http://user:password@host$`),
+      message: expect.stringMatching(`the proxy ${proxy} requires a user and password \\(407\\)$`),
+      hint: expect.stringContaining('http://<user>:<password>@<host>'),
     });
     const batch = await proxied(scheme, { status: 407 }, ['--batch', '-'], `${sentBodies.chat}\n`.repeat(30));
     expect(batch.requests).toBeLessThan(9);
