@@ -180,7 +180,7 @@ export function keepDestination(hint: string, { command, tokens }: PreparedComma
   if (typed.length === 0 || /--(?:local|base-url|profile)\b/.test(hint)) return hint;
   const flags = typed.flatMap((token) => typedWords(token, redactValue(token, command?.flags ?? [])));
   const added = flags.map(shellWord).join(' ');
-  return hint.replace(/(?<=(?:: |[|] |&& )svc )[a-z]+(?: [a-z]+)?(?! --help)(?= |$)/g, (words) => {
+  return hint.replace(/(?<=(?:: |[|] |&& )svc )[a-z]+(?: [a-z]+)?(?! --help)(?![\w-])/g, (words) => {
     const found = [words, words.replace(/ .*/, '')].flatMap((name) =>
       commandsIn(name.split(' ')).filter((one) => one.name === name),
     )[0];

@@ -84,7 +84,7 @@ describe('the exit code of call run', () => {
   it('is 2 for a wrong command line, and nothing runs', async () => {
     const cwd = temporaryDirectory();
     const without = await run(['call', 'run', '--local'], { cwd });
-    expect([without.code, without.stderr]).toEqual([2, expect.stringContaining('svc call run -- make test')]);
+    expect([without.code, without.stderr]).toEqual([2, expect.stringContaining('svc call run --local -- make test')]);
     const wrong = await callRun(['touch', 'ran'], ['--local', '--spool=all'], { cwd });
     expect(wrong.code).toBe(2);
     expect(readdirSync(cwd)).not.toContain('ran');

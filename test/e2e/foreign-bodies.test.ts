@@ -100,7 +100,7 @@ describe('the lines of a batch of another service', () => {
     const cwd = temporaryDirectory();
     writeFileSync(join(cwd, name), text);
     const { stderr } = await runBuilt(['chat', '--local', '--batch', name, '-o', 'out.jsonl'], { cwd });
-    expect(stderr).toContain(`write: svc chat --rows ${name} ${prompt} -o <new file>\n`);
+    expect(stderr).toContain(`write: svc chat --local --rows ${name} ${prompt} -o <new file>\n`);
   });
 });
 

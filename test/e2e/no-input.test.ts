@@ -15,7 +15,7 @@ const prompts: readonly (readonly [args: readonly string[], code: number, proble
   [[...login, '--username', 'ada'], 4, 'cannot prompt {why}: Password of ada', 'pass --password-stdin'],
   [['profile', 'remove', 'work'], 2, 'cannot prompt {why}: Remove the profile "work"', 'add --yes'],
   [['log', 'clear'], 2, 'cannot prompt {why}: Remove all recorded requests (1)?', 'add --yes'],
-  [['chat', '--local'], 2, 'cannot start an interactive chat {why}', 'give a prompt: svc chat <prompt>'],
+  [['chat', '--local'], 2, 'cannot start an interactive chat {why}', 'give a prompt: svc chat --local <prompt>'],
 ];
 
 /** A home with a profile and a recorded request. */

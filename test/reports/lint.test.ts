@@ -140,7 +140,10 @@ describe('lint finds', () => {
     const { summary, problems } = await linted(text);
     expect(problems.filter(({ level }) => level === 'error')).toEqual([]);
     // A column N is checked in another test.
-    const shown = findingsIn(summary).map(({ kind, at, path, message }) => `${kind} ${at} ${path}: ${message}`);
+    // Most of the texts begin with a choice, which has a case of its own.
+    const isOther = findings.some((line) => line.startsWith('no-prompt'));
+    const found = findingsIn(summary).filter(({ kind }) => isOther || kind !== 'no-prompt');
+    const shown = found.map(({ kind, at, path, message }) => `${kind} ${at} ${path}: ${message}`);
     expect(shown.map((line, at) => (findings[at]?.includes(':N ') ? line.replace(/:\d+ /, ':N ') : line))).toEqual(
       findings,
     );
