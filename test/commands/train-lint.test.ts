@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type Setting, svc, temporaryDirectory } from '../support/svc.ts';
 
-const choice =
-  '"messages_and_choices":[{"role":"user"},{"message":{},"logprobs":{"content":[{"token":"token_id:1","logprob":-1}]}}]';
+const choice = '"messages_and_choices":[{"message":{},"logprobs":{"content":[{"token":"token_id:1","logprob":-1}]}}]';
 const run = (reward: string): string => `{"reward":${reward},${choice}}`;
 const group = (...rewards: readonly string[]): string => `{"trajectories":[${rewards.map(run).join(',')}]}\n`;
 

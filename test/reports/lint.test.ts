@@ -55,13 +55,6 @@ describe('lint finds', () => {
       `${beside(run('0'))}\n${group(run('0'))}`,
       ['single-trajectory f:2:1 trajectory_groups[1]: has only one trajectory, so there is nothing to compare it with'],
     ],
-    [
-      'a choice without a prompt',
-      beside(withChoices(`[${choices.slice(choices.indexOf('{"message"'))}`)),
-      [
-        'no-prompt f:1:18 trajectory_groups[0].trajectories[0].messages_and_choices: has no message before the first choice',
-      ],
-    ],
     ['an empty group', '[{"trajectories":[]}]', ['empty-group f:1:2 trajectory_groups[0]: has no trajectories']],
     [
       'missing rewards, and null',
@@ -140,10 +133,7 @@ describe('lint finds', () => {
     const { summary, problems } = await linted(text);
     expect(problems.filter(({ level }) => level === 'error')).toEqual([]);
     // A column N is checked in another test.
-    // Most of the texts begin with a choice, which has a case of its own.
-    const isOther = findings.some((line) => line.startsWith('no-prompt'));
-    const found = findingsIn(summary).filter(({ kind }) => isOther || kind !== 'no-prompt');
-    const shown = found.map(({ kind, at, path, message }) => `${kind} ${at} ${path}: ${message}`);
+    const shown = findingsIn(summary).map(({ kind, at, path, message }) => `${kind} ${at} ${path}: ${message}`);
     expect(shown.map((line, at) => (findings[at]?.includes(':N ') ? line.replace(/:\d+ /, ':N ') : line))).toEqual(
       findings,
     );

@@ -9,7 +9,6 @@ export const lintKinds = {
   nan: 'NaN or Infinity, which are not valid JSON; services reject them',
   'huge-reward': 'a reward exceeds the range of a double',
   'no-logprobs': 'no choice of a trajectory has logprobs, so it cannot be trained on',
-  'no-prompt': 'no message comes before the first choice of a trajectory, so its prompt may be missing',
   'token-text': 'tokens are not written as token_id:<n> (sample with return_tokens_as_token_ids)',
   'policy-order': 'a trajectory started with a newer policy version than it ended with',
   'mixed-tools': 'trajectories of a group have different tools',

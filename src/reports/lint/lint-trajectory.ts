@@ -36,8 +36,6 @@ export function lintTrajectory(trajectory: JsonNode, nonFiniteOffsets: readonly 
     onFinding('nan', offset, path, 'NaN and Infinity are not JSON numbers; use a number or null');
   }
   lintPolicyOrder(trajectory, onFinding);
-  if (getMember(itemsAt(trajectory, 'messages_and_choices')[0], 'message'))
-    onFinding('no-prompt', startOffset(trajectory), ['messages_and_choices'], 'has no message before the first choice');
   const facts = {
     policyVersion:
       numberMember(trajectory, 'final_policy_version') ?? numberMember(trajectory, 'initial_policy_version'),
