@@ -36,12 +36,15 @@ const errorOf = (stderr: string): unknown => JSON.parse(stderr.trimEnd().split('
 const unchanged = 'the old record is unchanged: correct the body and run it again';
 const mayBeDeleted = 'the old record may be deleted: correct the body and run it again with the same ids';
 
+const onTerminal: typeof svc = (args, setting) => svc(args, { ...setting, terminal: true });
+
 it.each([
-  [body, [], 'svc: the record has a new id, f-2; to keep f-1, add --keep-id\n'],
-  [body, ['-q'], ''],
-  [{ ...body, feedback_id: 'f-2' }, [], ''],
-])('%j with %j notes a new id: %j', async (sent, flags, note) => {
-  const { code, stderr } = await replace(sent, [stored.replace('f-1', 'f-2')], flags);
+  [body, [], onTerminal, 'svc: the record has a new id, f-2; to keep f-1, add --keep-id\n'],
+  [body, [], svc, ''],
+  [body, ['-q'], onTerminal, ''],
+  [{ ...body, feedback_id: 'f-2' }, [], onTerminal, ''],
+])('%j with %j at a terminal alone notes a new id', async (sent, flags, program, note) => {
+  const { code, stderr } = await replace(sent, [stored.replace('f-1', 'f-2')], flags, program);
   expect([code, stderr]).toEqual([0, note]);
 });
 

@@ -165,7 +165,8 @@ async function sendAndPrint(request: PreparedRequest, options: ShowOptions, cont
     }
     await saving;
     await reportResponse(read, settings.isStrict ? { request, facts: sentFacts() } : undefined, report);
-    if (operation.replaces && !settings.isExact) await reportNewId(request, doc, report);
+    // A program reads the id in the result.
+    if (operation.replaces && !settings.isExact && sink.writer.isTerminal) await reportNewId(request, doc, report);
     return shown();
   } catch (error) {
     const located = sink ? await locateOutput(error, sink, report) : error;
