@@ -165,8 +165,9 @@ async function sendAndPrint(request: PreparedRequest, options: ShowOptions, cont
     }
     await saving;
     await reportResponse(read, settings.isStrict ? { request, facts: sentFacts() } : undefined, report);
-    // A program reads the id in the result.
-    if (operation.replaces && !settings.isExact && sink.writer.isTerminal) await reportNewId(request, doc, report);
+    // For a person: a program, or who asked for a format or a value, reads the id in the result.
+    const isForPerson = sink.writer.isTerminal && settings.format === undefined && !filter;
+    if (operation.replaces && !settings.isExact && isForPerson) await reportNewId(request, doc, report);
     return shown();
   } catch (error) {
     const located = sink ? await locateOutput(error, sink, report) : error;
