@@ -44,7 +44,6 @@ export function createTrajectoryChecks(groupBy: JsonPath | undefined) {
   let hint: string | undefined;
   let messagesHint: string | undefined;
   let rewardCount = 0;
-  let unrewarded: Pick<Issue, 'at' | 'path'> | undefined;
   let messagesCount = 0;
   const assignedGroups = new Map<string, { readonly group: number; count: number }>();
   let assignedGroup: number | undefined;
@@ -110,7 +109,6 @@ export function createTrajectoryChecks(groupBy: JsonPath | undefined) {
       trajectoryCount += 1;
       const path = ['trajectory_groups', assignment.group, 'trajectories', assignment.at];
       countSignals(root, label, container);
-      if (rewardCount < trajectoryCount) unrewarded ??= { at: { label, ...location }, path: formatJsonPath(path) };
       const { line } = location;
       addFindings(inspectTrajectory(root), path, (offset) => locationInside(bytes, location, offset), { label, line });
     }
@@ -129,13 +127,9 @@ export function createTrajectoryChecks(groupBy: JsonPath | undefined) {
       message: `no trajectory has ${what}, so there is nothing to learn from`,
     });
     if (trajectoryCount === 0) return [];
-    const missing = trajectoryCount - rewardCount;
     return [
       ...(messagesCount === 0 ? [lacks('messages in messages_and_choices')] : []),
       ...(rewardCount === 0 ? [lacks('a reward')] : []),
-      ...(rewardCount > 0 && unrewarded
-        ? [{ ...lacks(''), ...unrewarded, message: `has no reward (${missing} of ${trajectoryCount} trajectories)` }]
-        : []),
     ];
   };
   const checkEvent = (event: TrajectoryEvent, label: string): void => {
