@@ -165,9 +165,7 @@ async function sendAndPrint(request: PreparedRequest, options: ShowOptions, cont
     }
     await saving;
     await reportResponse(read, settings.isStrict ? { request, facts: sentFacts() } : undefined, report);
-    // For a person: a program, or who asked for a format or a value, reads the id in the result.
-    const isForPerson = sink.writer.isTerminal && settings.format === undefined && !filter;
-    if (operation.replaces && !settings.isExact && isForPerson) await reportNewId(request, doc, report);
+    if (operation.replaces && !(settings.isExact || settings.format || filter)) await reportNewId(request, doc, view);
     return shown();
   } catch (error) {
     const located = sink ? await locateOutput(error, sink, report) : error;
@@ -191,11 +189,17 @@ async function reportResponse(
 }
 
 // Without an id of its own, a record that replaces another has a new id, and a second run finds nothing to replace.
-async function reportNewId({ ids }: PreparedRequest, doc: JsonDocument | undefined, report: Reporter): Promise<void> {
+// For a person: a program, or who asked for a format or a value, reads the id in the result.
+async function reportNewId(
+  { ids }: PreparedRequest,
+  doc: JsonDocument | undefined,
+  { sink, context }: ResultView,
+): Promise<void> {
+  if (!sink.writer.isTerminal) return;
   const id = doc && firstStringMember(rootOf(doc), 'id');
   const { feedback, feedback_to_replace: replaced } = ids;
   if (id && replaced && feedback === undefined && id !== replaced)
-    await report.note(`the record has a new id, ${id}; to keep ${replaced}, add --keep-id`);
+    await context.report.note(`the record has a new id, ${id}; to keep ${replaced}, add --keep-id`);
 }
 
 // Reports where the output is: with the failure to write it, or in a note beside another error.
