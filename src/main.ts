@@ -112,9 +112,17 @@ async function reportFailure(error: unknown, report: Reporter, line: PreparedCom
     failure = failure.with({}, withSourceLocations(failure.message));
   }
   const { hint } = failure.facts;
-  if (hint) failure = failure.with({ hint: (await import('./cli/corrected-line.ts')).keepDestination(hint, line) });
+  if (hint) failure = failure.with({ hint: await destinedHint(hint, line) });
   await report.failure(failure);
   return signalOfFailure(failure.code) ?? failure.exitCode;
+}
+
+// Without the module, which an update of the program may have removed, a failure is reported all the same.
+function destinedHint(hint: string, line: PreparedCommandLine): Promise<string> {
+  return import('./cli/corrected-line.ts').then(
+    ({ keepDestination }) => keepDestination(hint, line),
+    () => hint,
+  );
 }
 
 type SignalHandlers = Omit<Context, 'runtime' | 'stdout' | 'report' | 'noInput' | 'startSpinner'>;

@@ -1,11 +1,11 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { bundleFiles, grownParts, HEADROOM } from '../support/bundle-parts.ts';
 import { done, event, streamHead } from '../support/event-stream.ts';
 import { figure } from '../support/figure.ts';
-import { run } from '../support/process.ts';
+import { inShell, run } from '../support/process.ts';
 import { httpAnswer, rawServer } from '../support/raw-server.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
@@ -81,4 +81,15 @@ it('a request over plain http loads nothing about TLS and certificates; https an
   expect(about(await modules([...chat, '--cacert', 'none.pem'], {}, 12))).toEqual(['certificates']);
   const { url } = await rawServer((socket) => socket.end(whole));
   expect(about(await modules(chat, { SVC_BASE_URL: url.replace('http:', 'https:') }, 7))).toEqual(['tls']);
+});
+
+it('a failure is reported without the file of the bundle that completes its hint', async () => {
+  const cwd = temporaryDirectory();
+  const root = new URL('../../', import.meta.url);
+  for (const name of ['bin', 'dist', 'package.json']) cpSync(new URL(name, root), join(cwd, name), { recursive: true });
+  const holding = Object.keys(bundleFiles).filter((file) => bundleFiles[file]?.inputs['src/cli/corrected-line.ts']);
+  expect(holding).toHaveLength(1);
+  for (const file of holding) rmSync(join(cwd, file));
+  const { code, stderr } = await inShell(`"${process.execPath}" bin/svc.js chat -f none.json --local`, { cwd });
+  expect([code, stderr]).toEqual([12, expect.stringContaining('cannot read none.json')]);
 });
