@@ -5,6 +5,7 @@ import { hasFormat, stringFormats } from '../fields/string-formats.ts';
 import { type OptionValues, optionKey } from '../flag.ts';
 import type { HttpHeaders } from '../http/message.ts';
 import { likelyNumbers } from '../json/number-literal.ts';
+import { shellWord } from '../output/shell-quote.ts';
 import { parseBaseUrl } from './base-url.ts';
 import { basicAuthorization } from './credentials/credential.ts';
 import type { Profile } from './profile-store.ts';
@@ -36,7 +37,7 @@ function parseCredentialCommand(text: string, flag: string, cwd: string): readon
   if (special !== undefined)
     throw usageFailure(
       `${flag} contains ${special}, which needs a shell, and svc runs none`,
-      `write it like '["sh","-c","cat key.txt | head -1"]'`,
+      `write it like ${shellWord(JSON.stringify(['sh', '-c', text]))}`,
     );
   const words = isJson ? parseJsonWords(text, flag) : text.split(/\s+/).filter((word) => word !== '');
   const [program = '', ...args] = words;
