@@ -158,9 +158,9 @@ describe.each(refusals)('lines that are refused with a proof: %s', (_, refuse) =
       if (isFull && requests() > 20) refuse(response);
       else done(response);
     });
-    const { code, stderr } = await run([...ARGS, '--max-outage', '1s', '--retries', '0'], options);
+    const { code, stderr } = await run([...ARGS, '--max-outage', '4s', '--retries', '0'], options);
     expect(code, stderr).toBe(10);
-    expect(stderr).toContain('the service refused every request for 1 s (--max-outage)');
+    expect(stderr).toContain('the service refused every request for 4 s (--max-outage)');
     const { done: sent, failed, unknown, unsent } = totals(stderr);
     expect({ sent, unknown }).toEqual({ sent: 20, unknown: 0 });
     expect(failed + unsent).toBe(LINES - 20);
