@@ -2,6 +2,7 @@ import { Buffer } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { pipeline } from 'node:stream';
 import { constants, createBrotliCompress, createDeflate, createDeflateRaw, createGzip } from 'node:zlib';
+import { notifyBodyEnd } from '../http/body-chunks.ts';
 import { readEventStream } from '../http/event-stream.ts';
 import {
   getHeader,
@@ -92,18 +93,8 @@ async function whileInFlight(load: Load, request: HttpRequest, send: Send): Prom
     isOver = true;
   };
   request.signal?.addEventListener('abort', leave, { once: true });
-  const body = async function* (chunks: HttpResponse['body']): AsyncGenerator<Uint8Array> {
-    try {
-      yield* chunks;
-    } finally {
-      leave();
-    }
-  };
   try {
-    const response = await send(request);
-    if (!response.completeBody) return { ...response, body: body(response.body) };
-    leave();
-    return response;
+    return await notifyBodyEnd(await send(request), async () => leave());
   } catch (error) {
     leave();
     throw error;

@@ -8,9 +8,8 @@ import {
   kindOf,
   numberMember,
   rawText,
-  rootOf,
 } from '../json/json-node.ts';
-import { parseJson } from '../json/parse-json.ts';
+import { tryParseJson } from '../json/parse-json.ts';
 import { type JsonValue, RawJson } from '../json/write-json.ts';
 import { createDistribution } from '../reports/distribution.ts';
 import { addReward, createLinter, createRewardStats, isTrainable } from '../reports/lint/linter.ts';
@@ -112,7 +111,7 @@ export function summarizeChat({
   duration_ms: duration,
   created_at: createdAt,
 }: PageRow<'chats'>) {
-  const asked = tryParse(String(request));
+  const asked = tryParseJson(String(request));
   const parts = responseParts(String(response));
   const messages = itemsAt(asked, 'messages');
   const question = messages.findLast((message) => firstStringMember(message, 'role') === 'user');
@@ -135,21 +134,12 @@ export function summarizeChat({
 
 function responseParts(response: string): JsonNode[] {
   const events = response.match(/^data: ?\{.*$/gm)?.slice(-MAX_READ_EVENTS);
-  return (events?.map((event) => event.slice(5)) ?? [response]).flatMap((text) => tryParse(text) ?? []);
+  return (events?.map((event) => event.slice(5)) ?? [response]).flatMap((text) => tryParseJson(text) ?? []);
 }
 
 function messageText(message: JsonNode | undefined): string {
   const parts = itemsAt(message, 'content').map((part) => firstStringMember(part, 'text') ?? '');
   return firstStringMember(message, 'content') ?? parts.join(' ');
-}
-
-// What was sent may be any text.
-function tryParse(text: string): JsonNode | undefined {
-  try {
-    return rootOf(parseJson(text));
-  } catch {
-    return undefined;
-  }
 }
 
 /** The rewards of a job in the order of its trajectories, for its row in the list of jobs. */
@@ -207,7 +197,7 @@ export async function lintJobs(
     await read('', groupTexts(store, id, signal), 'groups');
     results.push(finish());
     const [job] = await store.readRows(select(['experimental_config'], 'from @jobs where id = ?', [id]));
-    const config = tryParse(String(job?.experimental_config));
+    const config = tryParseJson(String(job?.experimental_config));
     names.push(jobIds.length === 1 ? '' : (firstStringMember(config, 'name') ?? id));
   }
   if (names.length > 1 && names[0] === names[1]) names.splice(0, 2, ...jobIds);

@@ -33,18 +33,13 @@ export function createUpstream(baseUrl: URL, token: string | undefined, send: Se
   ): Promise<HttpResponse> => {
     const url = joinUrl(baseUrl, path);
     const progress: RequestProgress = { phase: 'nothing', sentBytes: 0, attempts: 0 };
-    const request = {
-      method,
-      url,
-      headers: [...pickHeaders(headers, REQUEST_HEADERS), ...authorization],
-      body,
-      ...(signal && { signal }),
-    };
-    const response = await watchExchange(
-      noDeadline,
-      progress,
-      after,
-    )(send)(request).catch((error) => {
+    const forwarded = REQUEST_HEADERS.flatMap((name) => {
+      const value = getHeader(headers, name);
+      return value === undefined ? [] : [[name, value] as const];
+    });
+    const request = { method, url, headers: [...forwarded, ...authorization], body, ...(signal && { signal }) };
+    const watched = watchExchange(noDeadline, progress, after)(send);
+    const response = await watched(request).catch((error) => {
       throw toUpstreamError(error, baseUrl, progress);
     });
     return {
@@ -56,13 +51,6 @@ export function createUpstream(baseUrl: URL, token: string | undefined, send: Se
       body: redactChunks(decompressResponse(response, () => {}).body, secrets),
     };
   };
-}
-
-function pickHeaders(headers: HttpHeaders, names: readonly string[]): HttpHeaders {
-  return names.flatMap((name) => {
-    const value = getHeader(headers, name);
-    return value === undefined ? [] : [[name, value] as const];
-  });
 }
 
 function toUpstreamError(error: unknown, baseUrl: URL, { phase }: RequestProgress): HttpError {
