@@ -23,13 +23,17 @@ import { pluralize } from '../json/pluralize.ts';
 import { type FaultRule, parseFaultRule } from '../local-service/fault-rule.ts';
 import { openHarRecorder, openHarReplay } from '../local-service/har.ts';
 import { withFaults } from '../local-service/inject-faults.ts';
-import { serviceLimits } from '../local-service/limits.ts';
 import { listenOnLoopback } from '../local-service/listen.ts';
 import type { LocalService, LocalServiceOptions } from '../local-service/open-local-service.ts';
 import { databaseFileIn, openLocalService, openServiceStore } from '../local-service/open-local-service.ts';
-import { createPageLogin, MAX_CODE_AGE_MS, type PageLogin } from '../local-service/page-login.ts';
 import { createRequestMetrics, requestLogLine } from '../local-service/request-metrics.ts';
-import { loadServiceCredentials } from '../local-service/service-credentials.ts';
+import { serviceLimits } from '../local-service/service-context.ts';
+import {
+  createPageLogin,
+  loadServiceCredentials,
+  MAX_CODE_AGE_MS,
+  type PageLogin,
+} from '../local-service/service-credentials.ts';
 import { deleteFeedback, pruneStore, type ServiceStore } from '../local-service/store/service-store.ts';
 import { createTraceMaker } from '../local-service/store/traces.ts';
 import { createUpstream } from '../local-service/upstream.ts';

@@ -7,9 +7,9 @@ import { getHeader, type HttpRequest, type HttpResponse, pairHeaders } from '../
 import { isLoopbackUrl } from '../http/proxy.ts';
 import type { StartTimer } from '../http/time-limits.ts';
 import { ConnectionResetError } from './inject-faults.ts';
-import { serviceLimits } from './limits.ts';
 import type { LocalService } from './open-local-service.ts';
 import { jsonResponse } from './responses.ts';
+import { serviceLimits } from './service-context.ts';
 
 // For the error events of streams that are still open after the limit, if that is shorter.
 const MIN_LAST_WRITES_MS = 250;

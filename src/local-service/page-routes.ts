@@ -5,7 +5,7 @@ import { getMember, rawText, rootOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { type JsonValue, RawJson, writeJson } from '../json/write-json.ts';
 import { yieldToEventLoop } from './event-loop.ts';
-import { inferPayloadPaths } from './handlers/feedback-schema.ts';
+import { inferPayloadPaths } from './handlers/records.ts';
 import { limitedChunks } from './operation-route.ts';
 import { HttpError, jsonResponse, textResponse } from './responses.ts';
 import type { OtherPath } from './routes.ts';

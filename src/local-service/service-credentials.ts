@@ -73,8 +73,8 @@ async function storeNewCredentials(file: string, runtime: Runtime): Promise<Acce
   try {
     if (await pathExists(file)) return await readCredentials(file);
     await removeStaleReplacements(file);
-    const randomSecret = (): string => Buffer.from(runtime.randomBytes(24)).toString('base64url');
-    const credentials = { username: 'local', password: randomSecret(), token: randomSecret() };
+    const { randomBytes } = runtime;
+    const credentials = { username: 'local', password: randomSecret(randomBytes), token: randomSecret(randomBytes) };
     await writeFileAtomically(file, file, `${writeJson(credentials)}\n`, 0o600);
     return credentials;
   } finally {
@@ -83,6 +83,10 @@ async function storeNewCredentials(file: string, runtime: Runtime): Promise<Acce
 }
 
 const LOCK_TIMEOUT_MS = 10_000;
+
+function randomSecret(randomBytes: Runtime['randomBytes']): string {
+  return Buffer.from(randomBytes(24)).toString('base64url');
+}
 
 function requireValid(credentials: AcceptedCredentials, file: string | undefined, variables: readonly string[] = []) {
   basicAuthorization(credentials.username, credentials.password);
@@ -104,4 +108,35 @@ export function authenticateRequest(
   if (left && left.length === right?.length && timingSafeEqual(left, right)) return accepted.username;
   const challenge = auth === 'bearer' ? 'Bearer realm="svc"' : 'Basic realm="svc", charset="UTF-8"';
   throw new HttpError(401, 'Unauthorized', [['WWW-Authenticate', challenge]]);
+}
+
+export const MAX_CODE_AGE_MS = 60_000;
+
+/** How a browser gets credentials of its own: by a link with a code that is exchanged for a token. */
+export type PageLogin = ReturnType<typeof createPageLogin>;
+
+/** Codes and tokens are kept in memory only. */
+export function createPageLogin({ elapsed, randomBytes }: Pick<Runtime, 'elapsed' | 'randomBytes'>) {
+  const codes = new Map<string, { readonly createdAt: number; readonly onExchange: () => void }>();
+  const tokens = new Set<string>();
+  return {
+    /** A code that can be exchanged once, within 60 s. */
+    createCode: (onExchange: () => void): string => {
+      const code = randomSecret(randomBytes);
+      codes.set(code, { createdAt: elapsed(), onExchange });
+      return code;
+    },
+    /** A token that reads the stored data until the service ends; undefined for a code that is not valid (any more). */
+    exchange: (code: string): string | undefined => {
+      const created = codes.get(code);
+      codes.delete(code);
+      if (!created || elapsed() - created.createdAt > MAX_CODE_AGE_MS) return undefined;
+      created.onExchange();
+      const token = randomSecret(randomBytes);
+      tokens.add(token);
+      return token;
+    },
+    accepts: (authorization: string | undefined) =>
+      /^bearer /i.test(authorization ?? '') && tokens.has((authorization ?? '').slice(7)),
+  };
 }

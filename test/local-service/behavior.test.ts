@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Send } from '../../src/http/message.ts';
 import { collectBody } from '../../src/http/size-limits.ts';
-import { inferPayloadPaths } from '../../src/local-service/handlers/feedback-schema.ts';
+import { inferPayloadPaths } from '../../src/local-service/handlers/records.ts';
 import { localService } from '../support/service.ts';
 
 async function post(

@@ -3,12 +3,12 @@ import { firstStringMember, getMember, type JsonNode, kindOf, rawText } from '..
 import { compareNumberLiterals } from '../../json/number-literal.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { copyResponse, redactCopies } from '../body-copy.ts';
-import { serviceLimits } from '../limits.ts';
 import { chatCompletion, chatCompletionChunks, tokenizeText } from '../model/chat-completion.ts';
 import { type ModelRequest, readModelRequest } from '../model/model-request.ts';
 import { collectRequestBody, createBodyResponder, requireServedModel } from '../operation-route.ts';
 import { eventStreamResponse, fieldError, jsonResponse } from '../responses.ts';
 import type { Caller, Respond, ServiceContext } from '../service-context.ts';
+import { serviceLimits } from '../service-context.ts';
 import { insertRows } from '../store/row-query.ts';
 
 const MAX_STORED_CHAT_BYTES = 4 * 1024 * 1024;

@@ -13,8 +13,8 @@ import {
   stringOf,
 } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
-import { serviceLimits } from '../limits.ts';
 import { fieldError } from '../responses.ts';
+import { serviceLimits } from '../service-context.ts';
 
 export type ModelRequest = Awaited<ReturnType<typeof readModelRequest>>;
 

@@ -8,9 +8,10 @@ import { makeDirectory } from '../../files/file-replacement.ts';
 import { narrowMode, requireOwnFile, requireRegularFile, type TrustOptions } from '../../files/trusted-file.ts';
 import type { ExchangeSignal } from '../../http/message.ts';
 import { yieldToEventLoop } from '../event-loop.ts';
-import { serviceLimits } from '../limits.ts';
+import { serviceLimits } from '../service-context.ts';
 import { insertRows, type QuerySequence, type RowQuery, typedRows } from './row-query.ts';
 import {
+  createSharedBatches,
   type JobRow,
   replaceFeedback,
   type ServiceStore,
@@ -18,7 +19,6 @@ import {
   StoreError,
   saveCalls,
 } from './service-store.ts';
-import { createSharedBatches } from './shared-batches.ts';
 import { embeddedTables } from './tables.ts';
 import { fillFacts } from './traces.ts';
 

@@ -8,6 +8,7 @@ import type { ExchangeSignal } from '../../http/message.ts';
 import { insertRows, type QuerySequence, type RowQuery, type RowValues, typedRows } from './row-query.ts';
 import {
   type CallWrite,
+  createSharedBatches,
   type FeedbackWrite,
   type JobRow,
   replaceFeedback,
@@ -16,7 +17,6 @@ import {
   StoreError,
   saveCalls,
 } from './service-store.ts';
-import { createSharedBatches } from './shared-batches.ts';
 import { postgresTables } from './tables.ts';
 import { fillFacts } from './traces.ts';
 
