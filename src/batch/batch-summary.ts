@@ -1,6 +1,5 @@
 import { type AppliedState, Failure, InterruptedError, toFailure } from '../errors.ts';
-import { pluralize } from '../json/pluralize.ts';
-import { formatLineRanges } from '../output/transfer-text.ts';
+import { formatLineRanges, pluralize } from '../output/transfer-text.ts';
 import { ClosedPipeError } from '../output/writer.ts';
 import { type BatchCounts, totalLines } from '../reports/batch/batch-statistics.ts';
 import { causeLines, statisticsLines } from '../reports/batch/report-text.ts';

@@ -11,7 +11,7 @@ import { flagTarget, type Operation } from '../operations/operation.ts';
 import { formatPlace, issueText } from '../output/failure-text.ts';
 import type { Reporter } from '../output/reporter.ts';
 import { shellWord } from '../output/shell-quote.ts';
-import { bodyFormat } from './body-formats.ts';
+import { bodyFormat } from './body-flags.ts';
 import { type Draft, originInDraft, placeInDraft, type StdinUse } from './draft.ts';
 import { type JsonSource, nestingHint, placeInSource } from './json-source.ts';
 

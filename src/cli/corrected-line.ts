@@ -1,4 +1,4 @@
-import { isBodyFile } from '../body/body-formats.ts';
+import { isBodyFile } from '../body/body-flags.ts';
 import type { Command } from '../command.ts';
 import { flagName } from '../fields/field.ts';
 import { type Flag, takesValue } from '../flag.ts';

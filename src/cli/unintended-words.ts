@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { isBodyFile } from '../body/body-formats.ts';
+import { isBodyFile } from '../body/body-flags.ts';
 import type { Command } from '../command.ts';
 import { type Failure, usageFailure } from '../errors.ts';
 import { flagForms } from '../flag.ts';

@@ -1,4 +1,4 @@
-import { isBodyFile } from '../body/body-formats.ts';
+import { isBodyFile } from '../body/body-flags.ts';
 import { usageTerm } from '../command.ts';
 import { type Failure, usageFailure } from '../errors.ts';
 import { closestMatches } from '../fields/closest-match.ts';

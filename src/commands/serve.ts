@@ -19,7 +19,6 @@ import { describeFileError } from '../files/file-errors.ts';
 import { makeDirectory } from '../files/file-replacement.ts';
 import type { OptionsOfList } from '../flag.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
-import { pluralize } from '../json/pluralize.ts';
 import { type FaultRule, parseFaultRule } from '../local-service/fault-rule.ts';
 import { openHarRecorder, openHarReplay } from '../local-service/har.ts';
 import { withFaults } from '../local-service/inject-faults.ts';
@@ -38,6 +37,7 @@ import { deleteFeedback, pruneStore, type ServiceStore } from '../local-service/
 import { createTraceMaker } from '../local-service/store/traces.ts';
 import { createUpstream } from '../local-service/upstream.ts';
 import type { ResultOptions } from '../output/output-format.ts';
+import { pluralize } from '../output/transfer-text.ts';
 import { openResultOutput, printResult, resultOf } from '../results/print-result.ts';
 import type { Runtime } from '../runtime.ts';
 import type { serveFlags } from './definitions/command-flags.ts';

@@ -8,10 +8,10 @@ import { fileFailure, isNotFoundError, withFileFailure } from '../files/file-err
 import { acquireLock, type LockRuntime } from '../files/file-lock.ts';
 import { makeDirectory, renameDurably, resolveSymlinks } from '../files/file-replacement.ts';
 import { requireTrustedFile } from '../files/trusted-file.ts';
-import { isRecord } from '../json/is-record.ts';
 import { JsonError } from '../json/json-error.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { positionAt } from '../json/utf8.ts';
+import { isRecord } from '../json/write-json.ts';
 import type { Reporter } from '../output/reporter.ts';
 import type { Runtime } from '../runtime.ts';
 import { configDirectory } from './environment.ts';

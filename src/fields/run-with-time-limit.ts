@@ -1,5 +1,5 @@
 import { runInNewContext } from 'node:vm';
-import { isRecord } from '../json/is-record.ts';
+import { isRecord } from '../json/write-json.ts';
 
 const TIME_LIMIT_MS = 3000;
 

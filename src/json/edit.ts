@@ -13,7 +13,6 @@ import {
   membersOf,
   startOffset,
 } from './json-node.ts';
-import { pluralize } from './pluralize.ts';
 
 export interface NewMember {
   readonly key: string;
@@ -51,9 +50,9 @@ export function splicesToSetPath(root: JsonNode, path: JsonPath, text: StringOrB
   const items = [...itemsOf(root)];
   const old = items[step];
   if (old) return splicesToSetPath(old, rest, text);
-  const count = items.length;
-  if (step !== APPEND_INDEX && step !== count)
-    throw new JsonPathError(`the array has ${count} ${pluralize(count, 'element')}; write [] to append one`);
+  const { length } = items;
+  if (step !== APPEND_INDEX && step !== length)
+    throw new JsonPathError(`the array has ${length} element${length === 1 ? '' : 's'}; write [] to append one`);
   return insertBeforeEnd(root, items.at(-1), [wrapInPath(rest, text)]);
 }
 

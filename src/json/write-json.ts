@@ -21,6 +21,11 @@ export type JsonValue =
   | readonly JsonValue[]
   | { readonly [key: string]: JsonValue | undefined };
 
+/** True for an object of JSON. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /** The compact JSON text of a value that svc built; undefined properties are left out. */
 export function writeJson(value: JsonValue): string {
   if (value instanceof RawJson) return value.text;

@@ -28,10 +28,10 @@ import {
   stringOf,
 } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
-import { pluralize } from '../json/pluralize.ts';
 import { type JsonValue, writeJson } from '../json/write-json.ts';
 import { operationAt } from '../operations/all-operations.ts';
 import { bodySecretForms, isSecretResponseHeader, replaceSecrets } from '../output/redaction.ts';
+import { pluralize } from '../output/transfer-text.ts';
 import type { Runtime } from '../runtime.ts';
 import { version } from '../version.ts';
 import { createBodyCopy, redactBody, sendWithCopies } from './body-copy.ts';

@@ -1,8 +1,7 @@
 import type { Failure, Issue, Place } from '../errors.ts';
 import { flagName } from '../fields/field.ts';
-import { isRecord } from '../json/is-record.ts';
 import { tryParseJson } from '../json/parse-json.ts';
-import { compactJson, type JsonValue, RawJson, writeJson } from '../json/write-json.ts';
+import { compactJson, isRecord, type JsonValue, RawJson, writeJson } from '../json/write-json.ts';
 import { factsFor } from '../operations/received-facts.ts';
 import { markForeignLines, markFurtherLines } from './escape-controls.ts';
 

@@ -1,5 +1,4 @@
 import { formatByteSize } from '../files/byte-size.ts';
-import { pluralize } from '../json/pluralize.ts';
 
 export interface TransferProgress {
   readonly bytes: number;
@@ -16,6 +15,10 @@ export function formatTransfer(activity: string, { bytes, total, elapsedMs }: Tr
   if (bytesPerSecond > 0 && total !== undefined)
     parts.push(`${formatSeconds(Math.max(0, total - bytes) / bytesPerSecond)} left`);
   return parts.join(', ');
+}
+
+export function pluralize(count: number, singular: string, plural = `${singular}s`): string {
+  return count === 1 ? singular : plural;
 }
 
 /** The percentage of a total, rounded down: 100 % means complete. */

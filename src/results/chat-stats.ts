@@ -1,7 +1,7 @@
-import { pluralize } from '../json/pluralize.ts';
 import { type JsonValue, RawJson, writeJson } from '../json/write-json.ts';
 import { factsFor, type ReceivedFacts } from '../operations/received-facts.ts';
 import { factText } from '../output/failure-text.ts';
+import { pluralize } from '../output/transfer-text.ts';
 
 export interface ExchangeTiming {
   /** Milliseconds from the start of the first attempt to the end of the response, or to the last chunk of a stream. */

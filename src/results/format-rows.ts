@@ -1,8 +1,8 @@
 import { getMember, type JsonNode, kindOf, membersOf, stringOf } from '../json/json-node.ts';
-import { pluralize } from '../json/pluralize.ts';
 import { compactJson } from '../json/write-json.ts';
 import { escapeControlCharacters } from '../output/escape-controls.ts';
 import type { Reporter } from '../output/reporter.ts';
+import { pluralize } from '../output/transfer-text.ts';
 
 /** Rows as lines of text, their columns aligned and two spaces apart; limited to a width if one is given, except paths and URLs. */
 export function alignColumns(rows: readonly (readonly string[])[], columns = Infinity): string {

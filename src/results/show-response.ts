@@ -14,7 +14,6 @@ import {
   numberMember,
   rootOf,
 } from '../json/json-node.ts';
-import { pluralize } from '../json/pluralize.ts';
 import { compactJson } from '../json/write-json.ts';
 import {
   chatText,
@@ -35,6 +34,7 @@ import { usageOf } from '../operations/received-facts.ts';
 import type { OutputFormat } from '../output/output-format.ts';
 import type { Reporter } from '../output/reporter.ts';
 import type { Sink } from '../output/sink.ts';
+import { pluralize } from '../output/transfer-text.ts';
 import { ignoreClosedPipe, type Writer } from '../output/writer.ts';
 import type { MergedText } from './chunk-merger.ts';
 import { isEmpty } from './chunk-values.ts';

@@ -6,8 +6,8 @@ import { type Failure, safetyFailure } from '../../errors.ts';
 import { withFileFailure } from '../../files/file-errors.ts';
 import { readAt, readRange } from '../../files/read-input.ts';
 import { LINE_FEED } from '../../json/json-bytes.ts';
-import { pluralize } from '../../json/pluralize.ts';
 import { shellWord } from '../../output/shell-quote.ts';
+import { pluralize } from '../../output/transfer-text.ts';
 import type { BatchOptions } from '../batch-options.ts';
 import { type BatchInput, createInput, type LineSplitter } from './batch-input.ts';
 import {

@@ -24,8 +24,8 @@ import {
   stringOf,
 } from '../../json/json-node.ts';
 import { parseJson } from '../../json/parse-json.ts';
-import { pluralize } from '../../json/pluralize.ts';
 import { flagTarget, type Operation } from '../../operations/operation.ts';
+import { pluralize } from '../../output/transfer-text.ts';
 import type { BatchFlagOptions } from '../batch-flags.ts';
 import { emptyInputFailure, isEmptyLine, type LineSplitter, rejectOtherText } from './batch-input.ts';
 import { checkUtf8, rejectOtherFormats } from './input-encoding.ts';

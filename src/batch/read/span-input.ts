@@ -17,8 +17,8 @@ import {
   stringOf,
 } from '../../json/json-node.ts';
 import { parseJson, parseJsonSequence } from '../../json/parse-json.ts';
-import { pluralize } from '../../json/pluralize.ts';
 import { shellWord } from '../../output/shell-quote.ts';
+import { pluralize } from '../../output/transfer-text.ts';
 import { isEmptyLine, type LineSplitter } from './batch-input.ts';
 
 // A collector rotates its files long before, and an SDK exports batches of spans.

@@ -1,6 +1,6 @@
-import { pluralize } from '../../json/pluralize.ts';
 import { RawJson } from '../../json/write-json.ts';
 import { factCount, type ReceivedFacts } from '../../operations/received-facts.ts';
+import { pluralize } from '../../output/transfer-text.ts';
 import type { LineStatus } from '../../reports/batch/line-facts.ts';
 import type { BatchOptions } from '../batch-options.ts';
 

@@ -5,8 +5,7 @@ import { type Failure, type InterruptedError, toFailure } from '../../errors.ts'
 import { createHeapLimit } from '../../files/heap-limit.ts';
 import type { InputLine } from '../../files/split-lines.ts';
 import { linkSignal } from '../../http/message.ts';
-import { pluralize } from '../../json/pluralize.ts';
-import { formatCount, formatPercent, formatSeconds } from '../../output/transfer-text.ts';
+import { formatCount, formatPercent, formatSeconds, pluralize } from '../../output/transfer-text.ts';
 import { type BatchCounts, totalLines } from '../../reports/batch/batch-statistics.ts';
 import { selectedLines } from '../read/batch-input.ts';
 import { digestInputLine } from '../store/result-line.ts';

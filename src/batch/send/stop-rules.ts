@@ -1,4 +1,4 @@
-import { pluralize } from '../../json/pluralize.ts';
+import { pluralize } from '../../output/transfer-text.ts';
 import type { LineResult } from '../../reports/batch/line-facts.ts';
 import type { BatchOptions } from '../batch-options.ts';
 

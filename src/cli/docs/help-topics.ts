@@ -1,6 +1,5 @@
 import { batchFlags, promptFlags } from '../../batch/batch-flags.ts';
-import { bodySourceFlags } from '../../body/body-flags.ts';
-import { otherBodyFormats } from '../../body/body-formats.ts';
+import { bodySourceFlags, otherBodyFormats } from '../../body/body-flags.ts';
 import { sendingFlags, summaryFlags } from '../../client/request-flags.ts';
 import { reportFlags } from '../../commands/definitions/define-commands.ts';
 import { type Setting, serviceFlags, settings } from '../../config/settings.ts';

@@ -6,9 +6,9 @@ import { dataDirectory } from '../../config/environment.ts';
 import type { ServiceOptions } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';
 import { Failure, InterruptedError, type Issue, toFailure } from '../../errors.ts';
-import { pluralize } from '../../json/pluralize.ts';
 import { callStartOperation } from '../../operations/call-start.ts';
 import type { ResultOptions } from '../../output/output-format.ts';
+import { pluralize } from '../../output/transfer-text.ts';
 import type { LineResult } from '../../reports/batch/line-facts.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
 import {

@@ -6,8 +6,8 @@ import { toFailure } from '../../errors.ts';
 import { type ConnectOptions, openSocket } from '../../http/open-socket.ts';
 import { TimeLimitError, timeLimits } from '../../http/time-limits.ts';
 import { readTlsInfo, type TlsInfo } from '../../http/tls.ts';
-import { pluralize } from '../../json/pluralize.ts';
 import { feedbackSchemaOperation } from '../../operations/feedback-schema.ts';
+import { pluralize } from '../../output/transfer-text.ts';
 import type { Examination } from './examination.ts';
 
 const DAY_MS = 86_400_000;

@@ -15,11 +15,11 @@ import { nameSameFile, writeFileAtomically } from '../../files/file-replacement.
 import { isGiven } from '../../flag.ts';
 import { firstStringMember, getMember, type JsonDocument, kindOf, rootOf } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
-import { pluralize } from '../../json/pluralize.ts';
 import { indentJson } from '../../json/write-json.ts';
 import type { ReceivedFacts } from '../../operations/received-facts.ts';
 import { formatGithubAnnotation } from '../../output/failure-text.ts';
 import { isCi } from '../../output/spinner.ts';
+import { pluralize } from '../../output/transfer-text.ts';
 import { chatStats, type ExchangeTiming, formatChatStats } from '../../results/chat-stats.ts';
 import { extractBlock, payloadTypes, schemaViewText } from '../../results/response-views.ts';
 import type { ResultView } from '../../results/show-response.ts';

@@ -9,10 +9,9 @@ import { bodySkeleton, type Field, type Fields, minimalBody, type Shape, sampleV
 import { objectSchema } from '../../fields/json-schema.ts';
 import { describeShape } from '../../fields/mismatch-message.ts';
 import { isGiven, type OptionsOfList } from '../../flag.ts';
-import { isRecord } from '../../json/is-record.ts';
 import { rootOf } from '../../json/json-node.ts';
 import { parseJson } from '../../json/parse-json.ts';
-import { type JsonValue, writeJson } from '../../json/write-json.ts';
+import { isRecord, type JsonValue, writeJson } from '../../json/write-json.ts';
 import { allOperations } from '../../operations/all-operations.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { type ResultOptions, requestedFormat } from '../../output/output-format.ts';

@@ -1,6 +1,6 @@
 import { fileArguments, readBodyBase, requireBodySource, wholeBodyInput } from '../../body/body-base.ts';
 import { enforceChecks, type StreamedFinding, type StreamedPart } from '../../body/body-check.ts';
-import { bodyFormat } from '../../body/body-formats.ts';
+import { bodyFormat } from '../../body/body-flags.ts';
 import { buildBody } from '../../body/build-body.ts';
 import type { Draft } from '../../body/draft.ts';
 import { createBodyInputs, type LabeledBytes } from '../../body/input-reader.ts';
@@ -17,8 +17,8 @@ import type { RequestBody } from '../../http/message.ts';
 import { collectBody } from '../../http/size-limits.ts';
 import { getMember, kindOf, rootOf } from '../../json/json-node.ts';
 import { parseJson } from '../../json/parse-json.ts';
-import { pluralize } from '../../json/pluralize.ts';
 import { trainOperation } from '../../operations/train.ts';
+import { pluralize } from '../../output/transfer-text.ts';
 import type { TrainingJob } from '../../train/job-history.ts';
 import { bodyContent, filesContent, parseGroupByPath, type TrajectoryContent } from '../../train/stream/groups.ts';
 import { createTrajectorySources, type TextSource, type TrajectorySources } from '../../train/stream/source.ts';

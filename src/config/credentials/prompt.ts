@@ -1,7 +1,6 @@
 import type { Context } from '../../context.ts';
 import { Failure, InterruptedError, usageFailure } from '../../errors.ts';
-import { awaitClosedTerminal } from '../../output/closed-terminal.ts';
-import type { Runtime } from '../../runtime.ts';
+import type { InputStream, Runtime } from '../../runtime.ts';
 
 type PromptContext = Pick<Context, 'runtime' | 'noInput'>;
 
@@ -51,4 +50,18 @@ async function readFromTerminal({ stdin, stderr, after }: Runtime, prompt: strin
     line.catch(() => {});
     if (!isLineBroken) stderr.write('\n');
   }
+}
+
+/** Rejects with SIGHUP when the terminal on stdin is closed, even without the signal; in raw mode nothing else ends it. */
+export function awaitClosedTerminal(stdin: InputStream): Promise<never> {
+  const closed = new Promise<never>((_, reject) => {
+    const onClosed = (): void => {
+      // Readline sets the modes of a terminal whenever it closes its input, and does so again after each error of that.
+      Object.assign(stdin, { setRawMode: () => stdin });
+      reject(new InterruptedError('SIGHUP'));
+    };
+    stdin.prependListener('end', onClosed).prependListener('error', onClosed);
+  });
+  closed.catch(() => {});
+  return closed;
 }

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
-import { pluralize } from '../../json/pluralize.ts';
 import type { JsonValue } from '../../json/write-json.ts';
+import { pluralize } from '../../output/transfer-text.ts';
 import type { ModelRequest } from './model-request.ts';
 
 interface CompletionIdentity {

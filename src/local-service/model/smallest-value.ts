@@ -1,7 +1,7 @@
 import type { AnySchemaObject } from 'ajv';
 import { errorMessage } from '../../errors.ts';
-import { isRecord } from '../../json/is-record.ts';
 import { compareNumberLiterals } from '../../json/number-literal.ts';
+import { isRecord } from '../../json/write-json.ts';
 import { fieldError } from '../responses.ts';
 import { createSchemaCheck, parseSchema, type Schema } from './json-schema.ts';
 import { firstValid, matchingText } from './pattern.ts';

@@ -1,4 +1,3 @@
-import { pluralize } from '../../json/pluralize.ts';
 import type { JsonValue } from '../../json/write-json.ts';
 import { factLines, shareText } from '../../operations/received-facts.ts';
 import {
@@ -6,6 +5,7 @@ import {
   formatLineRanges,
   formatMilliseconds,
   formatNumber,
+  pluralize,
   wholeRange,
 } from '../../output/transfer-text.ts';
 import { alignColumns } from '../../results/format-rows.ts';

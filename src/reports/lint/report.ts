@@ -1,9 +1,8 @@
 import type { Issue, Place } from '../../errors.ts';
 import { formatByteSize } from '../../files/byte-size.ts';
-import { pluralize } from '../../json/pluralize.ts';
 import { type JsonValue, RawJson } from '../../json/write-json.ts';
 import { formatPlace } from '../../output/failure-text.ts';
-import { formatNumber } from '../../output/transfer-text.ts';
+import { formatNumber, pluralize } from '../../output/transfer-text.ts';
 import { alignColumns } from '../../results/format-rows.ts';
 import { barsAxis, chartFigure, valueAxis } from '../charts.ts';
 import { type Distribution, markedCount, plotBars, sharedBins } from '../distribution.ts';

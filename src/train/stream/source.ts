@@ -3,7 +3,7 @@ import type { Stats } from 'node:fs';
 import { type FileHandle, open, readdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { pipeline, Readable, type Transform } from 'node:stream';
-import { bodyFormat } from '../../body/body-formats.ts';
+import { bodyFormat } from '../../body/body-flags.ts';
 import { limitInputTime, readStdinChunks } from '../../body/input-reader.ts';
 import type { Context } from '../../context.ts';
 import { Failure, usageFailure } from '../../errors.ts';
