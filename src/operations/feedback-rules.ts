@@ -4,14 +4,13 @@ import {
   endOffset,
   firstStringMember,
   getMember,
-  itemsOf,
   type JsonNode,
   kindOf,
-  membersOf,
   rawText,
   startOffset,
   stringOf,
 } from '../json/json-node.ts';
+import { tokenEnd } from '../json/write-json.ts';
 
 const scorerFields = acceptedFields(`
   scorer_tags scorer_tag_reasons scorer_tag_confidences scorer_ratings scorer_rating_reasons scorer_rating_confidences
@@ -20,8 +19,9 @@ const scorerFields = acceptedFields(`
 /** The fields of a feedback record that existing servers accept, and the interface does not list (docs/internals/servers.md). */
 export const acceptedFeedbackFields = {
   ...scorerFields,
-  ...acceptedFields('scorer_trace_id span_agent_name span_agent_version span_status_code'),
-  ...acceptedFields('span_conversation_id span_trace_id'),
+  ...acceptedFields(`
+    scorer_trace_id span_agent_name span_agent_version span_status_code span_conversation_id span_trace_id
+  `),
 };
 
 interface FeedbackType {
@@ -134,18 +134,11 @@ function pythonJsonLength(root: JsonNode): number {
   // A byte becomes three characters at most.
   if ((endOffset(root) - startOffset(root)) * 3 <= MAX_PAYLOAD_CHARS) return 0;
   let length = 0;
-  const open = [root];
-  for (let node = open.pop(); node; node = open.pop()) {
-    const kind = kindOf(node);
-    const before = open.length;
-    for (const { key, value } of membersOf(node)) {
-      length += pythonStringLength(key) + 2;
-      open.push(value);
-    }
-    for (const item of itemsOf(node)) open.push(item);
-    // The brackets, and a comma and a space between two values.
-    if (kind === 'object' || kind === 'list') length += 2 * Math.max(1, open.length - before);
-    else length += kind === 'string' ? pythonStringLength(stringOf(node)) : endOffset(node) - startOffset(node);
+  for (let at = startOffset(root), end = at; at < endOffset(root); at = end) {
+    end = tokenEnd(root.doc.bytes, at);
+    const token = root.doc.bytes.toString('utf8', at, end);
+    if (token.startsWith('"')) length += pythonStringLength(JSON.parse(token));
+    else length += /[,:]/.test(token) ? 2 : token.trim().length;
   }
   return length;
 }
