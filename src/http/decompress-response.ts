@@ -12,15 +12,9 @@ const RATIO_EXEMPT_BYTES = 8 * 1024 * 1024;
 const MAX_INFLATION_RATIO = 200;
 const MAX_ENCODINGS = 3;
 
-type Encoding = 'gzip' | 'deflate' | 'deflate-raw' | 'br' | 'zstd';
+const encodings = ['gzip', 'deflate', 'deflate-raw', 'br', 'zstd'] as const;
 
-const encodingsByLabel: { readonly [label: string]: Encoding } = {
-  gzip: 'gzip',
-  'x-gzip': 'gzip',
-  deflate: 'deflate',
-  br: 'br',
-  zstd: 'zstd',
-};
+type Encoding = (typeof encodings)[number];
 
 /**
  * Decompresses the body as it arrives, by what its bytes are; `Content-Encoding` decides only what bytes do not show. `onNote` is
@@ -44,7 +38,7 @@ async function* decodeBody(
   countInflated: HttpResponse['countInflated'],
 ) {
   const received = { bytes: 0 };
-  const expected = labels.flatMap((label) => encodingsByLabel[label] ?? []);
+  const expected = labels.flatMap((label) => encodings.find((one) => one === label.replace(/^x-/, '')) ?? []);
   const undone: Encoding[] = [];
   let layer = observeChunks(body, (chunk) => {
     received.bytes += chunk.length;
