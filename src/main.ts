@@ -26,7 +26,7 @@ export async function main(given: Runtime): Promise<ProcessEnd> {
   const { stdout: out, stderr: err, env, argv } = trimmed;
   // Before commander: the errors of an invalid command line have a color and a format too.
   const lastToken = (name: string) => line.tokens.findLast(({ flag }) => flag?.name === name);
-  const runtime = { ...trimmed, credentials: environmentCredentials(env, (flag) => lastToken(flag)?.value) };
+  const runtime = { ...trimmed, credentials: environmentCredentials((flag) => lastToken(flag)?.value) };
   const color = lastToken('color');
   const colorMode = color?.form === '--no-color' ? 'never' : color?.value;
   const errorFormat = lastToken('error-format')?.value ?? environmentSetting('error_format', env) ?? 'text';

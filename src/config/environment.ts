@@ -5,7 +5,6 @@ import {
   findSetting,
   type Setting,
   type SettingName,
-  type SettingNameOf,
   settingFlagName,
   settings,
 } from './settings.ts';
@@ -25,35 +24,16 @@ function ownDirectory(own: SettingName, parent: SettingName, fallback: string, {
   return join(named && isAbsolute(named) ? named : join(home, fallback), 'svc');
 }
 
-interface CredentialSetting {
-  readonly scheme: EnvironmentCredential['scheme'];
-  readonly username?: SettingNameOf<'username'>;
-  /** The setting whose variable holds the secret. */
-  readonly secret: SettingNameOf<'secret'>;
-  /** The setting whose value names another variable, which comes first. */
-  readonly namedBy?: SettingNameOf<'variable'>;
-}
-
-/** The credentials of the environment. To add one, add a line here, and its setting. */
-const credentialSettings: readonly CredentialSetting[] = [
-  { scheme: 'basic', username: 'username', secret: 'password' },
-  { scheme: 'bearer', secret: 'token', namedBy: 'token_env' },
-];
-
 /** The credentials of the environment by their variables, a named one first; `optionOf` reads a flag of the command line. */
-export function environmentCredentials(
-  env: Runtime['env'],
-  optionOf: (flag: string) => string | undefined,
-): EnvironmentCredential[] {
-  return credentialSettings.flatMap(({ scheme, username, secret, namedBy }) => {
-    const shared = { scheme, ...(username && { username: findSetting(username).variable }) };
-    const { variable = '' } = findSetting(secret);
-    const own = { ...shared, secret: variable };
-    if (!namedBy) return own;
-    const flag = settingFlagName(findSetting(namedBy));
-    const named = optionOf(flag) ?? environmentSetting(namedBy, env);
-    return named ? [{ ...shared, secret: named, namedBy: `--${flag}` }, own] : own;
-  });
+export function environmentCredentials(optionOf: (flag: string) => string | undefined): EnvironmentCredential[] {
+  const variableOf = (name: SettingName): string => findSetting(name).variable ?? '';
+  const flag = settingFlagName(findSetting('token_env'));
+  const named = optionOf(flag);
+  return [
+    { scheme: 'basic', username: variableOf('username'), secret: variableOf('password') },
+    ...(named ? [{ scheme: 'bearer', secret: named, namedBy: `--${flag}` } as const] : []),
+    { scheme: 'bearer', secret: variableOf('token') },
+  ];
 }
 
 /** The variables that hold secrets, those of credentials and of other settings. */

@@ -103,9 +103,6 @@ type AnySetting = (typeof settings)[number];
 
 export type SettingName = AnySetting['name'];
 
-/** The names of the settings of a kind. */
-export type SettingNameOf<K extends SettingKind> = Extract<AnySetting, { kind: K }>['name'];
-
 export type StoredSettings = {
   readonly [S in Extract<AnySetting, { isStored: true }> as S['name']]?: StoredValue<S['kind']>;
 };
