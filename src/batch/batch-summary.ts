@@ -1,5 +1,6 @@
 import { type AppliedState, Failure, InterruptedError, toFailure } from '../errors.ts';
-import { formatLineRanges, pluralize } from '../output/transfer-text.ts';
+import { formatLineRanges } from '../files/split-lines.ts';
+import { pluralize } from '../output/transfer-text.ts';
 import { ClosedPipeError } from '../output/writer.ts';
 import { type BatchCounts, totalLines } from '../reports/batch/batch-statistics.ts';
 import { causeLines, statisticsLines } from '../reports/batch/report-text.ts';

@@ -1,3 +1,4 @@
+import { createLineRanges } from '../files/split-lines.ts';
 import { type JsonNode, type JsonPath, startOffset } from '../json/json-node.ts';
 import type { AcceptedFields, Fields } from './field.ts';
 
@@ -68,7 +69,7 @@ type ReportedFinding<T> = T & Pick<Finding, 'level' | 'code' | 'message' | 'more
 export function createFindingCollector<T extends { readonly message: string }>() {
   interface Entry {
     readonly finding: ReportedFinding<T>;
-    readonly lines: LineRanges;
+    readonly lines: ReturnType<typeof createLineRanges>;
     more: number;
   }
   const reported: Entry[] = [];
@@ -84,44 +85,22 @@ export function createFindingCollector<T extends { readonly message: string }>()
       const counter = byText.get(sameAs) ?? ofKind[MAX_FINDINGS_PER_KIND - 1];
       if (counter) {
         counter.more += 1;
-        counter.lines.add(line);
+        if (line !== undefined) counter.lines.add(line);
         return;
       }
-      const entry = { finding: { ...describe(), level, code }, lines: createLineRanges(line), more: 0 };
+      const entry = { finding: { ...describe(), level, code }, lines: createLineRanges(), more: 0 };
+      if (line !== undefined) entry.lines.add(line);
       reported.push(entry);
       byKind.set(level + code, [...ofKind, entry]);
       if (sameAs !== '') byText.set(sameAs, entry);
     },
     findings: (): ReportedFinding<T>[] =>
-      reported.map(({ finding, lines, more }) =>
-        more === 0
+      reported.map(({ finding, lines, more }) => {
+        const places = lines.count() > 1 ? `: lines ${lines.format()}` : '';
+        return more === 0
           ? finding
-          : { ...finding, message: `${finding.message} (and ${more} more like this${lines.text()})`, more },
-      ),
-  };
-}
-
-type LineRanges = ReturnType<typeof createLineRanges>;
-
-const MAX_LINE_RANGES = 20;
-
-// Lines come in ascending order, or several times; those of further ranges are counted only.
-function createLineRanges(first: number | undefined) {
-  const ranges: [first: number, last: number][] = first === undefined ? [] : [[first, first]];
-  let isCut = false;
-  return {
-    add: (line: number | undefined): void => {
-      const last = ranges.at(-1);
-      if (!last || line === undefined || line === last[1]) return;
-      if (line === last[1] + 1) last[1] = line;
-      else if (ranges.length < MAX_LINE_RANGES) ranges.push([line, line]);
-      else isCut = true;
-    },
-    /** `: lines 1-200, 205`; empty for a single line. */
-    text: (): string => {
-      const texts = ranges.map(([from, to]) => (from === to ? `${from}` : `${from}-${to}`));
-      return texts.join('').includes('-') || texts.length > 1 ? `: lines ${texts.join(', ')}${isCut ? ', …' : ''}` : '';
-    },
+          : { ...finding, message: `${finding.message} (and ${more} more like this${places})`, more };
+      }),
   };
 }
 

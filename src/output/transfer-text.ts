@@ -49,37 +49,3 @@ export function formatSeconds(seconds: number): string {
   if (seconds < 90) return `${Math.ceil(seconds)} s`;
   return seconds < 5400 ? `${Math.ceil(seconds / 60)} min` : `${Math.ceil(seconds / 3600)} h`;
 }
-
-const MAX_RANGES = 20;
-
-/** Line numbers as ascending ranges: `3, 7-12`; of many ranges the first 20, and how many more there are. */
-export function formatLineRanges(lines: Iterable<number>): string {
-  const ranges = createLineRanges();
-  for (const line of [...lines].sort((left, right) => left - right)) ranges.add(line);
-  return ranges.format();
-}
-
-/** Line numbers that come in ascending order, however many there are. */
-export function createLineRanges() {
-  const shown: [first: number, last: number][] = [];
-  let count = 0;
-  let rangeCount = 0;
-  let last: number | undefined;
-  return {
-    add: (from: number, to = from): void => {
-      count += to - from + 1;
-      const isNext = from - 1 === last;
-      if (!isNext) rangeCount += 1;
-      const range = shown[rangeCount - 1];
-      if (range) range[1] = to;
-      else if (rangeCount <= MAX_RANGES) shown.push([from, to]);
-      last = to;
-    },
-    count: () => count,
-    format: (): string => {
-      const texts = shown.map(([from, to]) => (from === to ? `${from}` : `${from}-${to}`));
-      const more = rangeCount - shown.length;
-      return texts.join(', ') + (more > 0 ? ` and ${more} more ${pluralize(more, 'range')}` : '');
-    },
-  };
-}

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { isEmptyLine, isInShard } from '../../src/batch/read/batch-input.ts';
 import { parseShard } from '../../src/batch/read/shard.ts';
-import { type InputLine, splitLines } from '../../src/files/split-lines.ts';
-import { formatLineRanges } from '../../src/output/transfer-text.ts';
+import { formatLineRanges, type InputLine, splitLines } from '../../src/files/split-lines.ts';
 
 async function linesIn(pieces: readonly string[], most = 1000): Promise<InputLine[]> {
   const given = async function* (): AsyncGenerator<Uint8Array> {

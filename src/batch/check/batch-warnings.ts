@@ -1,7 +1,7 @@
 import type { Issue } from '../../errors.ts';
+import { formatLineRanges } from '../../files/split-lines.ts';
 import { issueText } from '../../output/failure-text.ts';
 import type { Reporter } from '../../output/reporter.ts';
-import { formatLineRanges } from '../../output/transfer-text.ts';
 
 // A mistake in one line is likely in all lines, and a file has millions.
 const MAX_WARNINGS = 20;

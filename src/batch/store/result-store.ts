@@ -6,11 +6,10 @@ import { pathExists, withFileFailure } from '../../files/file-errors.ts';
 import { acquireLease, type Lease, type LeaseOptions, type LockRuntime } from '../../files/file-lock.ts';
 import { rejectDirectoryName, resolveSymlinks } from '../../files/file-replacement.ts';
 import { coalesceWrites } from '../../files/journal.ts';
-import type { InputLine } from '../../files/split-lines.ts';
+import { formatLineRanges, type InputLine } from '../../files/split-lines.ts';
 import type { Operation } from '../../operations/operation.ts';
 import type { Reporter } from '../../output/reporter.ts';
 import type { Sink } from '../../output/sink.ts';
-import { formatLineRanges } from '../../output/transfer-text.ts';
 import type { BatchOptions } from '../batch-options.ts';
 import { type BatchInput, isInShard, type LineSelection, selectedLines } from '../read/batch-input.ts';
 import {

@@ -1,11 +1,6 @@
+import { formatLineRanges } from '../../files/split-lines.ts';
 import { factLines } from '../../operations/received-facts.ts';
-import {
-  formatCount,
-  formatLineRanges,
-  formatMilliseconds,
-  formatNumber,
-  pluralize,
-} from '../../output/transfer-text.ts';
+import { formatCount, formatMilliseconds, formatNumber, pluralize } from '../../output/transfer-text.ts';
 import { chartFigure, logAxis, valueAxis } from '../charts.ts';
 import { figureList, type Markup, reportPage, reportSection, tableOf } from '../report-page.ts';
 import { type BatchReport, type Comparison, lineChanges } from './batch-report.ts';

@@ -1,13 +1,7 @@
+import { formatLineRanges } from '../../files/split-lines.ts';
 import type { JsonValue } from '../../json/write-json.ts';
 import { factLines, shareText } from '../../operations/received-facts.ts';
-import {
-  formatCount,
-  formatLineRanges,
-  formatMilliseconds,
-  formatNumber,
-  pluralize,
-  wholeRange,
-} from '../../output/transfer-text.ts';
+import { formatCount, formatMilliseconds, formatNumber, pluralize, wholeRange } from '../../output/transfer-text.ts';
 import { alignColumns } from '../../results/format-rows.ts';
 import { type Distribution, evenEdges, logEdges, plotBars } from '../distribution.ts';
 import { type BatchReport, type Comparison, differentChecks, lineChanges } from './batch-report.ts';
