@@ -1,17 +1,10 @@
 import type { AutofillSettings } from '../body/autofill.ts';
 import type { CertificateFiles } from '../config/certificates.ts';
-import { readConnectOptions } from '../config/connect-options.ts';
+import { readConnectOptions, resolveLimits } from '../config/connect-options.ts';
 import { type Destination, missingBaseUrl, resolveDestination } from '../config/destination.ts';
-import type { HistoryMode, SelectedProfile, SettingSources } from '../config/select-profile.ts';
+import type { HistoryMode, SelectedProfile } from '../config/select-profile.ts';
 import { resolveDefaults, resolveHistoryMode, resolveSetting, selectProfile } from '../config/select-profile.ts';
-import {
-  parseCount,
-  parseDurationOrZeroMs,
-  parseHeaderFlags,
-  parseServerStatuses,
-  profileHeaders,
-  readSettingValue,
-} from '../config/setting-kinds.ts';
+import { parseHeaderFlags, profileHeaders, readSettingValue } from '../config/setting-kinds.ts';
 import { findSetting } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { usageFailure } from '../errors.ts';
@@ -99,11 +92,13 @@ export async function resolveSettings(
       : {};
   const fills = Object.values(flagTarget(operation).fields).map(({ fill }) => fill);
   const isFilled = !isExact && (fills.includes('project') || fills.includes('model'));
+  const defaults = await resolveDefaults(selected, context, isFilled);
+  const ownHeaders = profileHeaders(selected, target?.url);
   return {
     operation,
     profile: selected,
     destination: target && { ...target, ...connectOptions, isPlainHttpAllowed: options.allowHttp === true },
-    headers: mergeHeaders(profileHeaders(selected, target?.url), flagHeaders),
+    headers: mergeHeaders(ownHeaders, flagHeaders),
     certificateFiles,
     ...limits,
     isExact,
@@ -111,22 +106,9 @@ export async function resolveSettings(
     isCheckDisabled: options.noCheck === true,
     history: history ?? 'off',
     keepsPrompts: history !== 'off',
-    defaults: await resolveDefaults(selected, context, isFilled),
+    defaults,
     previewFormat,
     format,
     output: options.output,
-  };
-}
-
-function resolveLimits({ timeoutSeconds }: Operation, sources: SettingSources) {
-  const [timeout, retries] = [resolveSetting('timeout', sources), resolveSetting('retries', sources)];
-  const overload = resolveSetting('overload_statuses', sources);
-  const defaultMs = timeoutSeconds === undefined ? undefined : timeoutSeconds * 1000;
-  return {
-    timeoutMs: timeout ? parseDurationOrZeroMs(timeout.label, timeout.text) || undefined : defaultMs,
-    isTimeoutDefault: timeout === undefined,
-    maxRetries: retries ? parseCount(retries.label, retries.text) : Number(findSetting('retries').default),
-    areRetriesDefault: retries === undefined,
-    overloadStatuses: overload ? parseServerStatuses(overload.label, overload.text) : [],
   };
 }

@@ -1,9 +1,13 @@
 import { safetyFailure, usageFailure } from '../errors.ts';
 import type { ConnectOptions } from '../http/open-socket.ts';
 import { parseProxyUrl, proxyForUrl } from '../http/proxy.ts';
+import type { Operation } from '../operations/operation.ts';
 import type { Runtime } from '../runtime.ts';
 import type { CertificateContext, CertificateFiles, NamedFile } from './certificates.ts';
 import type { Profile } from './profile-store.ts';
+import { resolveSetting, type SettingSources } from './select-profile.ts';
+import { parseCount, parseDurationOrZeroMs, parseServerStatuses } from './setting-kinds.ts';
+import { findSetting } from './settings.ts';
 
 /**
  * How to connect to the host of a URL: the proxy, the trusted CA certificates and the client certificate. Throws usage for
@@ -56,4 +60,18 @@ export function caCertificateFiles(cacert: string | undefined, profile: Profile,
     cacert ? { source: '--cacert', path: cacert } : { source: 'cacert of the profile', path: profile.cacert },
   ];
   return files.flatMap(({ path, ...file }) => (path ? [{ ...file, path }] : []));
+}
+
+/** The limits of a request, and whether they are defaults, which a retry rule or an upload may stretch. Throws usage for invalid values. */
+export function resolveLimits({ timeoutSeconds }: Operation, sources: SettingSources) {
+  const [timeout, retries] = [resolveSetting('timeout', sources), resolveSetting('retries', sources)];
+  const overload = resolveSetting('overload_statuses', sources);
+  const defaultMs = timeoutSeconds === undefined ? undefined : timeoutSeconds * 1000;
+  return {
+    timeoutMs: timeout ? parseDurationOrZeroMs(timeout.label, timeout.text) || undefined : defaultMs,
+    isTimeoutDefault: timeout === undefined,
+    maxRetries: retries ? parseCount(retries.label, retries.text) : Number(findSetting('retries').default),
+    areRetriesDefault: retries === undefined,
+    overloadStatuses: overload ? parseServerStatuses(overload.label, overload.text) : [],
+  };
 }

@@ -20,6 +20,8 @@ export async function buildChatBody(
   typedPrompt?: string,
 ) {
   const { settings, input, options, deadline } = start;
+  const streamMode =
+    options.extract || settings.isExact ? undefined : chooseStreamMode(settings, context.stdout.isTerminal);
   const fill = settings.isExact ? undefined : settings.defaults;
   const inputs = createBodyInputs(context, deadline);
   // Typed, one dash is a prompt and not stdin.
@@ -29,8 +31,6 @@ export async function buildChatBody(
     await context.report.note(
       'the prompt is a JSON array of messages, sent as text; to send messages, write --messages @file, or @- for stdin',
     );
-  const streamMode =
-    options.extract || settings.isExact ? undefined : chooseStreamMode(settings, context.stdout.isTerminal);
   const draft = streamMode ? withStreamEnabled(built, streamMode, options.stats === true) : built;
   await enforceChecks(draft, chatOperation, settings, context.report);
   if (conversation && requestedChoiceCount(rootOf(draft.doc)) > 1) {

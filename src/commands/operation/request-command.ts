@@ -1,5 +1,5 @@
 import { batchFlags, promptFlags, type RequestOptions } from '../../batch/batch-flags.ts';
-import { type CommandInput, rejectReplacedInputs } from '../../body/body-base.ts';
+import { type CommandInput, rejectReplacedInputs, requireBodySource } from '../../body/body-base.ts';
 import { givenText, readBodyFlags } from '../../body/body-flags.ts';
 import { rejectInvalidFlags } from '../../body/flag-edits.ts';
 import { fileReference } from '../../body/input-reader.ts';
@@ -10,6 +10,7 @@ import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
 import { type Flag, isGiven } from '../../flag.ts';
 import { createDeadline, type Deadline } from '../../http/time-limits.ts';
+import { chatOperation } from '../../operations/chat.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { type RunReport, runFilesOf, withRunReport } from '../../reports/run-report.ts';
 import type { JqFilter } from '../../results/jq-filter.ts';
@@ -56,6 +57,8 @@ export function requestCommand(
       return await runBatch(operation, invocation, context);
     }
     const input = { operation, args, given, options, isStdinTerminal: runtime.stdin.isTTY === true };
+    // Without a body, a chat may be a session.
+    if (operation !== chatOperation) requireBodySource(input);
     const files = runFilesOf(options);
     await rejectReplacedInputs(input, files, runtime.cwd);
     const conversation = givenText(given, 'conversation');

@@ -1,5 +1,4 @@
 import type { RequestOptions } from '../../batch/batch-flags.ts';
-import { requireBodySource } from '../../body/body-base.ts';
 import { enforceChecks } from '../../body/body-check.ts';
 import { buildBody } from '../../body/build-body.ts';
 import { createBodyInputs } from '../../body/input-reader.ts';
@@ -16,7 +15,6 @@ import { showRequest } from './show-request.ts';
 export function runOperation(operation: Operation): RunCommand<RequestOptions> {
   return requestCommand(operation, async (start, context) => {
     const { settings, options, input, deadline } = start;
-    requireBodySource(input);
     const hooks = await readHooks(start, context);
     const fill = settings.isExact
       ? undefined

@@ -1,4 +1,4 @@
-import { fileArguments, readBodyBase, requireBodySource, wholeBodyInput } from '../../body/body-base.ts';
+import { fileArguments, readBodyBase, wholeBodyInput } from '../../body/body-base.ts';
 import { enforceChecks, type StreamedFinding, type StreamedPart } from '../../body/body-check.ts';
 import { bodyFormat } from '../../body/body-flags.ts';
 import { buildBody } from '../../body/build-body.ts';
@@ -37,7 +37,6 @@ import { showRequest } from '../operation/show-request.ts';
 
 /** Creates a training job: settings, a body that may be larger than memory, checks, guard against duplicates, send, show. */
 export const runTrain = requestCommand(trainOperation, async (start, context) => {
-  requireBodySource(start.input);
   const { settings, options, deadline } = start;
   const hooks = await readHooks(start, context);
   prepareForTrajectories(context.runtime.node);
