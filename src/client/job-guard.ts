@@ -4,8 +4,8 @@ import { recordedUrl } from '../config/destination.ts';
 import { dataDirectory } from '../config/environment.ts';
 import type { Context } from '../context.ts';
 import { type RequestOutcome, toFailure } from '../errors.ts';
-import { firstStringMember, itemsAt, type JsonDocument, rootOf } from '../json/json-node.ts';
-import { writeJson } from '../json/write-json.ts';
+import { firstStringMember, getMember, itemsAt, type JsonDocument, rootOf } from '../json/json-node.ts';
+import { compactJson, writeJson } from '../json/write-json.ts';
 import type { AllowedDuplicates, TrainingJob } from '../train/job-history.ts';
 import { createJobHistory, jobHistoryFile, jobStatus } from '../train/job-history.ts';
 import { type BodyDigest, digestBytes } from '../train/stream/upload.ts';
@@ -31,7 +31,7 @@ export function createJobGuard(
   return {
     onSend: async () => {
       // A line that waits for the service starts again, as the same job.
-      start ??= history.begin(job, allowedHere);
+      start ??= history.begin({ ...job, config: job.config && report.redactBody(job.config) }, allowedHere);
       await start;
     },
     onPreview: async () => {
@@ -78,6 +78,9 @@ export function createLineGuards(
   };
 }
 
+// All histories are read before a job is sent.
+const MAX_CONFIG_CHARS = 16 * 1024;
+
 /** The job of a body; `files` are its names in the job history. By default the draft is all of it. */
 export function createTrainingJob(
   { doc }: Draft,
@@ -87,7 +90,10 @@ export function createTrainingJob(
   counts = countTrajectories(doc),
 ): TrainingJob {
   const model = firstStringMember(rootOf(doc), 'model_id');
-  return { bytes, digest, model, files, ...counts, target: recordedUrl(destination) };
+  const parameters = getMember(rootOf(doc), 'experimental_config');
+  const text = parameters ? compactJson(parameters) : 'null';
+  const config = text.length <= MAX_CONFIG_CHARS ? text : undefined;
+  return { bytes, digest, model, config, files, ...counts, target: recordedUrl(destination) };
 }
 
 function countTrajectories(doc: JsonDocument): Pick<TrainingJob, 'groups' | 'trajectories'> {

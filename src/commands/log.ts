@@ -16,6 +16,7 @@ import type { ResultOptions } from '../output/output-format.ts';
 import { pluralize } from '../output/transfer-text.ts';
 import { openResultOutput, printResult, resultOf } from '../results/print-result.ts';
 import { createJobHistory, jobHistoryFile, jobStatus, type TrainingJobRecord } from '../train/job-history.ts';
+import { parametersOf } from '../train/job-parameters.ts';
 import type { limitRequestsFlag, pruneFlags, yesFlag } from './definitions/command-flags.ts';
 
 type ListOptions = ResultOptions & OptionsOfList<typeof limitRequestsFlag>;
@@ -34,11 +35,12 @@ export const runTrainLog: RunCommand<ListOptions> = async ({ options }, context)
   const { runtime } = context;
   await printRecords(options, context, jobList, async () => {
     const records = await createJobHistory(jobHistoryFile(dataDirectory(runtime)), runtime).read();
-    return records.map((record) => {
+    const parameters = differingParameters(records);
+    return records.map((record, at) => {
       const outcome = jobStatus(record, runtime);
       const ended = record.end ? fieldsWithout(['entry'], record.end) : {};
       const row = { ...fieldsWithout(['entry', 'process_start', 'process_scope'], record.start), ...ended, outcome };
-      return { row, cells: () => jobCells(record, outcome) };
+      return { row, cells: () => jobCells(record, outcome, parameters[at] ?? '') };
     });
   });
 };
@@ -58,11 +60,15 @@ async function printRecords(
 
 export const runLogShow: RunCommand<ResultOptions> = async ({ args, options }, context) => {
   const output = await openResultOutput('document', options, context);
-  const hint = 'for the numbers, run: svc log';
-  const number = parsePositive('svc log show', args[0], hint);
+  const [wanted = ''] = args;
   const records = await readRequestHistory(requestHistoryFile(context.runtime));
-  const record = records[number - 1];
-  if (!record) throw usageFailure(`the history has no record ${number}; it has ${records.length}`, hint);
+  const record =
+    (/^[1-9]\d{0,8}$/.test(wanted) ? records[Number(wanted) - 1] : undefined) ??
+    records.findLast((each) => idsOf(each).includes(wanted));
+  if (!record) {
+    const what = `the history has no record ${JSON.stringify(wanted)}; it has ${records.length}`;
+    throw usageFailure(what, 'for numbers and ids, run: svc log');
+  }
   await printResult({ doc: parseJson(rawText(record)) }, output);
 };
 
@@ -132,8 +138,6 @@ function requestCells(number: number, record: JsonNode): string[] {
     const value = getMember(record, name);
     return !value || kindOf(value) === 'null' ? '-' : kindOf(value) === 'string' ? stringOf(value) : rawText(value);
   };
-  const ids = getMember(record, 'ids');
-  const idTexts = ids && kindOf(ids) === 'object' ? Array.from(membersOf(ids), ({ value }) => stringOf(value)) : [];
   const lastMessage = itemsAt(getMember(record, 'request'), 'messages').at(-1);
   return [
     String(number),
@@ -142,31 +146,66 @@ function requestCells(number: number, record: JsonNode): string[] {
     `${field('prompt_tokens')}/${field('completion_tokens')}`,
     ...['ms', 'model'].map(field),
     firstStringMember(lastMessage, 'content')?.slice(0, MAX_TEXT_CHARS) ?? '-',
-    idTexts.join(' ').replace(/\s/g, ' ') || '-',
+    idsOf(record).join(' ').replace(/\s/g, ' ') || '-',
   ];
+}
+
+function idsOf(record: JsonNode): string[] {
+  const ids = getMember(record, 'ids');
+  return ids && kindOf(ids) === 'object' ? Array.from(membersOf(ids), ({ value }) => stringOf(value)) : [];
 }
 
 const jobList = {
   emptyNote: 'no training job was sent from this machine',
-  columns: ['started_at', 'bytes', 'digest', 'files', 'groups', 'trajectories', 'target', 'model_id', 'pid', 'host'],
-  headings: ['WHEN', 'ID', 'DIGEST', 'SIZE', 'OUTCOME', 'SERVICE', 'FILES'],
-  tableFit: { unbroken: ['WHEN', 'ID', 'OUTCOME'], optional: ['DIGEST', 'SIZE', 'SERVICE'] },
+  columns: [
+    'started_at',
+    'bytes',
+    'digest',
+    'files',
+    'groups',
+    'trajectories',
+    'target',
+    'model_id',
+    'experimental_config',
+  ],
+  headings: ['WHEN', 'ID', 'NAME', 'PARAMETERS', 'MODEL', 'DIGEST', 'SIZE', 'OUTCOME', 'SERVICE', 'FILES'],
+  tableFit: {
+    unbroken: ['WHEN', 'ID', 'OUTCOME'],
+    optional: ['MODEL', 'DIGEST', 'SIZE', 'SERVICE', 'NAME', 'PARAMETERS'],
+  },
 };
 
-function jobCells({ start, end }: TrainingJobRecord, status: string): string[] {
+// Of each job, the parameters that not all jobs have with the same value; of a single job, all.
+function differingParameters(records: readonly TrainingJobRecord[]): string[] {
+  const configs = records.map(({ start }) => parametersOf(getMember(start, 'experimental_config')));
+  const names = new Set(configs.flatMap((config) => [...config.keys()]));
+  names.delete('name');
+  const differing = [...names].filter(
+    (name) => configs.length === 1 || new Set(configs.map((config) => config.get(name))).size > 1,
+  );
+  return configs.map((config) =>
+    differing.flatMap((name) => (config.has(name) ? `${name}=${config.get(name)}` : [])).join(' '),
+  );
+}
+
+function jobCells({ start, end }: TrainingJobRecord, status: string, parameters: string): string[] {
   const bytes = getMember(start, 'bytes');
   const target = firstStringMember(start, 'target') ?? '-';
   const files = itemsAt(start, 'files').map(stringOf);
-  return [
+  const cells = [
     timeCell(start, 'started_at'),
     firstStringMember(end, 'id') ?? '-',
+    firstStringMember(getMember(start, 'experimental_config'), 'name') ?? '-',
+    parameters || '-',
+    firstStringMember(start, 'model_id') ?? '-',
     (firstStringMember(start, 'digest') ?? '').slice(0, 12),
     bytes ? formatByteSize(Number(rawText(bytes))) : '-',
     status,
     URL.canParse(target) ? new URL(target).host : target,
-    // A file name may contain a line feed.
-    files.join(' ').replace(/\s/g, ' '),
+    files.join(' '),
   ];
+  // A file name may contain a line feed.
+  return cells.map((cell) => cell.replace(/\s/g, ' '));
 }
 
 function timeCell(record: JsonNode, name: string): string {

@@ -14,6 +14,8 @@ import { type JsonValue, RawJson } from '../json/write-json.ts';
 import { createDistribution } from '../reports/distribution.ts';
 import { addReward, createLinter, createRewardStats, isTrainable } from '../reports/lint/linter.ts';
 import { lintMarkup, MAX_CHART_BINS } from '../reports/lint/report.ts';
+import { element, type Markup, tableOf } from '../reports/report-page.ts';
+import { parametersOf } from '../train/job-parameters.ts';
 import { yieldToEventLoop } from './event-loop.ts';
 import {
   countTraceCalls,
@@ -44,7 +46,7 @@ export async function readTrace(store: Store, parameters: Parameters, limit: num
         startedMs: Number(row.started_ms),
         durationMs: row.duration_ms === null ? null : Number(row.duration_ms),
         failed: Number(row.failed) > 0,
-        feedback: (feedback.get(key) ?? []).flatMap(badgeText),
+        feedback: (feedback.get(key) ?? []).map(badgeText),
         isMatch: matches.has(key),
       });
     }
@@ -66,13 +68,8 @@ function keyOfCall({ project_id: project, id }: StoredRow<'project_id' | 'id'>):
   return JSON.stringify([project, id]);
 }
 
-// A duration has a place of its own.
-function badgeText({
-  feedback_type: type,
-  fact,
-  duration_ms: duration,
-}: StoredRow<'feedback_type' | 'fact' | 'duration_ms'>): string[] {
-  return duration === null ? [fact === null ? String(type) : `${type} ${fact}`] : [];
+function badgeText({ feedback_type: type, fact }: StoredRow<'feedback_type' | 'fact'>): string {
+  return fact === null ? String(type) : `${type} ${fact}`;
 }
 
 const MAX_PAGE_FEEDBACK = 1000;
@@ -90,7 +87,7 @@ export async function summarizeTraces(store: Store, rows: readonly PageRow<'call
       ...{ name: String(row.name ?? row.root_id), op: String(row.op_name ?? '') },
       ...{ startedMs: Number(row.started_ms), durationMs: Number(duration) < 0 ? null : Number(duration) },
       ...{ calls: Number(row.calls), failed: Number(row.failed) },
-      feedback: (feedback.get(String(id)) ?? []).flatMap(badgeText),
+      feedback: (feedback.get(String(id)) ?? []).map(badgeText),
       matches: (matches.get(String(id)) ?? []).map(({ project_id: project, id: call, name }) => {
         return { project_id: String(project), id: String(call), name: String(name) };
       }),
@@ -192,16 +189,29 @@ export async function lintJobs(
 ): Promise<JsonValue> {
   const results: ReturnType<ReturnType<typeof createLinter>['finish']>[] = [];
   const names: string[] = [];
+  const configs: Map<string, string>[] = [];
   for (const id of jobIds) {
     const { read, finish } = createLinter(undefined);
     await read('', groupTexts(store, id, signal), 'groups');
     results.push(finish());
-    const [job] = await store.readRows(select(['experimental_config'], 'from @jobs where id = ?', [id]));
+    const columns = ['model_id', 'experimental_config'] as const;
+    const [job] = await store.readRows(select(columns, 'from @jobs where id = ?', [id]));
     const config = tryParseJson(String(job?.experimental_config));
+    configs.push(new Map([['model_id', JSON.stringify(job?.model_id ?? null)], ...parametersOf(config)]));
     names.push(jobIds.length === 1 ? '' : (firstStringMember(config, 'name') ?? id));
   }
   if (names.length > 1 && names[0] === names[1]) names.splice(0, 2, ...jobIds);
-  return new RawJson(JSON.stringify(lintMarkup(results, names)));
+  const compared = names.length > 1 ? configurationTable(configs, names) : [];
+  return new RawJson(JSON.stringify([...compared, ...lintMarkup(results, names)]));
+}
+
+// The configurations beside each other; the parameters that differ are marked.
+function configurationTable(configs: readonly ReadonlyMap<string, string>[], names: readonly string[]): Markup[] {
+  const rows = [...new Set(configs.flatMap((config) => [...config.keys()]))].map((name) => {
+    const values = configs.map((config) => config.get(name) ?? '-');
+    return [values[0] === values[1] ? name : element('b', `≠ ${name}`), ...values];
+  });
+  return [element('h2', 'Configuration'), ...tableOf(['Parameter', ...names], rows)];
 }
 
 // Groups as a file has them, the empty ones before others included.

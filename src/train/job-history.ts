@@ -14,7 +14,7 @@ import {
 } from '../files/journal.ts';
 import { currentOwner, isOwnerRunning, type OwnerRuntime, type ProcessOwner } from '../files/process-owner.ts';
 import { firstStringMember, getMember, type JsonNode, numberMember, rawText } from '../json/json-node.ts';
-import { writeJson } from '../json/write-json.ts';
+import { RawJson, writeJson } from '../json/write-json.ts';
 import type { Runtime } from '../runtime.ts';
 
 /** A training job about to be sent. Jobs with the same digest, target and model are the same job. */
@@ -27,6 +27,8 @@ export interface TrainingJob {
   readonly bytes: number;
   readonly groups: number;
   readonly trajectories: number;
+  /** The JSON of its parameters, `null` without them; undefined if it is too long to be recorded. */
+  readonly config?: string | undefined;
   readonly run?: string;
   readonly line?: number;
 }
@@ -89,10 +91,12 @@ export function createJobHistory(path: string, context: JobHistoryRuntime) {
       await append((index) => {
         const failure = duplicateFailure(index.recordsOf(job), allowed, context);
         if (failure) throw failure.with({}, `${failure.message}; nothing was sent`);
-        const { model, ...facts } = job;
+        const { model, config, ...facts } = job;
         const { pid, host, start, scope } = currentOwner(context);
         const seen = scope === undefined ? {} : { process_start: start ?? null, process_scope: scope };
-        return writeJson({ entry, started_at: now(), ...facts, model_id: model ?? null, pid, host, ...seen });
+        const parameters = config === undefined ? {} : { experimental_config: new RawJson(config) };
+        const what = { ...facts, model_id: model ?? null, ...parameters };
+        return writeJson({ entry, started_at: now(), ...what, pid, host, ...seen });
       });
       return ({ applied, exitCode, id }) =>
         append(() => writeJson({ entry, ended_at: now(), applied, exit_code: exitCode, id: id ?? null }));

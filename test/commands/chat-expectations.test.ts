@@ -549,7 +549,12 @@ hidden: TEXT, IDS (widen the terminal)
     const shown = JSON.parse((await svc(['log', 'show', '1'], { cwd })).stdout);
     expect(shown.request).toEqual({ messages: [{ role: 'user', content: 'First' }], cache_salt: '[cache_salt]' });
     expect(shown.response.choices).toHaveLength(1);
-    expect((await svc(['log', 'show', '3'], { cwd })).code).toBe(2);
+    expect((await svc(['log', 'show', shown.ids.response], { cwd })).stdout).toContain(shown.ids.response);
+    for (const unknown of ['3', '0', 'x', ''])
+      expect(await svc(['log', 'show', unknown], { cwd })).toMatchObject({
+        code: 2,
+        stderr: `svc: the history has no record ${JSON.stringify(unknown)}; it has 2\n  for numbers and ids, run: svc log\n`,
+      });
     const cleared = await svc(['log', 'clear', '--yes', '--json'], { cwd });
     expect(JSON.parse(cleared.stdout)).toMatchObject({ removed: 2, removed_prompts: 0 });
     expect((await svc(['log'], { cwd })).stdout).toBe('[]\n');

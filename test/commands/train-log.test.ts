@@ -27,35 +27,67 @@ function home(history: string): string {
 
 describe('svc train log', () => {
   it('is a table on a terminal, the newest job last', async () => {
-    const { code, stdout } = await svc(['train', 'log'], { cwd: home(text), terminal: true, columns: 150 });
+    const { code, stdout } = await svc(['train', 'log'], { cwd: home(text), terminal: true, columns: 170 });
     expect(code).toBe(0);
     expect(stdout.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
-      ['WHEN', 'ID', 'DIGEST', 'SIZE', 'OUTCOME', 'SERVICE', 'FILES'],
+      ['WHEN', 'ID', 'NAME', 'PARAMETERS', 'MODEL', 'DIGEST', 'SIZE', 'OUTCOME', 'SERVICE', 'FILES'],
       [
-        ...['2026-01-30T10:00:00Z', '0199aaaa-5f3a-7c21-9b6e-2f1d7a4c8e05', '000000000000', '11228329.6 TiB'],
+        ...['2026-01-30T10:00:00Z', '0199aaaa-5f3a-7c21-9b6e-2f1d7a4c8e05', '-', '-', 'm'],
+        ...['000000000000', '11228329.6 TiB'],
         ...['applied', 'local', 'a.jsonl b c'],
       ],
       [
-        ...['2026-01-31T10:00:00Z', '-', '111111111111', '11228329.6 TiB'],
+        ...['2026-01-31T10:00:00Z', '-', '-', '-', 'm', '111111111111', '11228329.6 TiB'],
         ...['not-applied', 'api.svc.test:8443', 'a.jsonl b c'],
       ],
       [''],
     ]);
   });
 
-  it.each([80, 105, 125, 135])(
+  it.each([80, 105, 125, 145])(
     'keeps an id in one piece on a terminal of %i columns, and leaves out others',
     async (columns) => {
       const { stdout } = await svc(['train', 'log'], { cwd: home(text), terminal: true, columns });
       const lines = stdout.trimEnd().split('\n');
       expect(lines.filter((line) => line.length > columns)).toEqual([]);
       expect(lines[0]?.split(/ +/)).toEqual([
-        ...['WHEN', 'ID', ...(columns > 130 ? ['DIGEST'] : []), ...(columns > 115 ? ['SIZE'] : []), 'OUTCOME'],
-        ...(columns > 100 ? ['SERVICE', 'FILES'] : ['FILES']),
+        ...[
+          'WHEN',
+          'ID',
+          ...(columns > 100 ? ['NAME', 'PARAMETERS'] : []),
+          ...(columns > 140 ? ['SIZE'] : []),
+          'OUTCOME',
+        ],
+        ...(columns > 120 ? ['SERVICE', 'FILES'] : ['FILES']),
       ]);
       expect(stdout).toContain('2026-01-30T10:00:00Z  0199aaaa-5f3a-7c21-9b6e-2f1d7a4c8e05  ');
     },
   );
+
+  it('tells jobs of the same files apart by their names and the parameters that differ', async () => {
+    const cwd = temporaryDirectory();
+    writeFileSync(join(cwd, 'g.json'), '[{"trajectories":[]}]');
+    const send = (config: string) => {
+      const flags = ['--model-id', '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05', '--experimental-config', config];
+      return svc(['train', '--local', 'g.json', ...flags], { cwd, env: { SVC_TOKEN: 'secret-of-the-run' } });
+    };
+    const list = async () => (await svc(['train', 'log'], { cwd, terminal: true, columns: 200 })).stdout;
+    const configs = [
+      '{"name":"a\\nb","learning_rate":1.50,"ppo":true}',
+      '{"name":"secret-of-the-run","learning_rate":2e-5,"ppo":true}',
+      `{"notes":"${'x'.repeat(20_000)}"}`,
+    ];
+    await send(configs[0] ?? '');
+    expect(await list()).toMatch(/ {2}a b {3}learning_rate=1.50 ppo=true {2}/);
+    await send(configs[1] ?? '');
+    expect(await list()).toMatch(/ {2}a b {2,}learning_rate=1.50 {2}.*\n.* {2}\[redacted\] {2}learning_rate=2e-5 {2}/);
+    await send(configs[2] ?? '');
+    await svc(['train', '--local', 'g.json', '--model-id', '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05'], { cwd });
+    const { stdout } = await svc(['train', 'log'], { cwd });
+    const redacted = configs[1]?.replace('secret-of-the-run', '[redacted]');
+    expect(stdout.match(/(?<="experimental_config":)(?:\{.*?\}|null)/g)).toEqual([configs[0], redacted, 'null']);
+    expect(JSON.parse(stdout)[2]).not.toHaveProperty('experimental_config');
+  });
 
   it.each<[string, readonly string[], boolean]>([
     ['where it is piped', [], false],

@@ -80,6 +80,60 @@ describe('svc serve in operation', () => {
     expect(text).toContain('svc_requests_total{method="GET",path="other",status="404"} 3\n');
   });
 
+  it('shows each feedback of a trace, also that of svc call run', async () => {
+    const { url } = await serve(['--no-auth']);
+    const get = async (path: string) => JSON.parse(await (await fetch(`${url}/page/${path}`)).text());
+    const start = {
+      project_id: 'a/b',
+      id: '00f067aa0ba902b7',
+      trace_id: '0af7651916cd43dd8448eb211c80319c',
+      op_name: 'x',
+      started_at: '2026-01-01T00:00:00Z',
+    };
+    await post(`${url}/call/start`, JSON.stringify({ start: { ...start, attributes: {}, inputs: {} } }));
+    const record = (type: string, payload: object): string =>
+      JSON.stringify({
+        ...{
+          feedback_id: type,
+          feedback_type: type,
+          payload,
+          project_id: 'a/b',
+          svc_ref: 'svc:///a/b/call/00f067aa0ba902b7',
+        },
+      });
+    await post(`${url}/feedback/replace`, record('rating', { score: 0.5 }));
+    await post(`${url}/feedback/replace`, record('exit', { exit_code: 3, duration_ms: 20 }));
+    await post(`${url}/feedback/replace`, record('end', { duration_ms: 30 }));
+    const feedback = ['rating score=0.5', 'exit exit_code=3', 'end'];
+    expect((await get('trace?id=0af7651916cd43dd8448eb211c80319c')).calls).toMatchObject([
+      { durationMs: 30, failed: true, feedback },
+    ]);
+    expect((await get('calls')).rows).toMatchObject([{ feedback }]);
+  });
+
+  it('shows the configurations of two jobs beside each other, and marks what differs', async () => {
+    const { url } = await serve(['--no-auth']);
+    const create = async (config: string): Promise<string> => {
+      const body = `{"model_id":"0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05","trajectory_groups":[],"experimental_config":${config}}`;
+      return JSON.parse(await (await post(`${url}/v1/preview/training-jobs`, body)).text()).id;
+    };
+    const ids = [await create('{"name":"<b>","learning_rate":1.50,"ppo":true}'), await create('null')];
+    const lint = async (query: string) => JSON.parse(await (await fetch(`${url}/page/lint?${query}`)).text());
+    const [title, table] = await lint(`job=${ids[0]}&with=${ids[1]}`);
+    expect(title).toEqual(['h2', {}, ['Configuration']]);
+    const cells = table[2][1][2].map(([, , row]: [string, object, [string, object, unknown[]][]]) =>
+      row.map(([, , content]) => content[0]),
+    );
+    const marked = (name: string): unknown[] => ['b', {}, [`≠ ${name}`]];
+    expect(cells).toEqual([
+      ['model_id', ...Array(2).fill('"0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05"')],
+      [marked('name'), '"<b>"', '-'],
+      [marked('learning_rate'), '1.50', '-'],
+      [marked('ppo'), 'true', '-'],
+    ]);
+    expect(JSON.stringify(await lint(`job=${ids[0]}`))).not.toContain('Configuration');
+  });
+
   it('gives a response of --fault an id', async () => {
     const { url } = await serve(['--no-auth', '--fault', 'status=503']);
     const response = await post(`${url}/call/start`, '{}');

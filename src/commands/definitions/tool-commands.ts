@@ -82,7 +82,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
   'train log': command({
     summary: 'List the training jobs sent from this machine',
     about:
-      'Lists time, id, digest of the body, size, outcome, service and files of each job that svc train sent or tried to send, newest last. A job with an unknown outcome may have been applied.',
+      'Lists time, id, name, the parameters that differ, model, digest of the body, size, outcome, service and files of each job that svc train sent or tried to send, newest last; --json has all parameters. A job with an unknown outcome may have been applied.',
     flags: () => limitJobsFlag,
     result: 'rows',
     examples: { 'train log --limit 10': 'Show the last jobs', 'train log --json': 'Print all jobs as JSON' },
@@ -99,7 +99,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
   }),
   'log show': command({
     summary: 'Show one recorded request with its bodies',
-    argument: { name: 'n', summary: 'Number of the request in svc log', isRequired: true },
+    argument: { name: 'n', summary: 'Number of the request in svc log, or one of its ids', isRequired: true },
     result: 'document',
     examples: { 'log show 1': 'Show the first request' },
     load: async () => (await import('../log.ts')).runLogShow,

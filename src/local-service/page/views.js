@@ -217,7 +217,7 @@ function jobPanel({ row }, { signal, state, jobs, go }) {
     factList({ id: row.id, time: time(row.created_at), model: row.model_id }),
     el('label', { className: 'compare' }, 'Compare with ', el('select', { onchange, id: 'compare' }, options)),
     report,
-    ...(config === null ? [] : [section('Configuration', jsonView(config))]),
+    ...(config === null || other ? [] : [section('Configuration', jsonView(config))]),
   ];
 }
 

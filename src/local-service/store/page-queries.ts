@@ -365,8 +365,7 @@ export async function readTraceFeedback({ readRows }: Store, traceIds: readonly 
   if (traceIds.length === 0) return [];
   const columns = {
     ...{ trace_id: 'calls.trace_id', project_id: 'calls.project_id', id: 'calls.id', fact: 'feedback.fact' },
-    ...{ feedback_type: 'feedback.feedback_type', duration_ms: 'feedback.duration_ms' },
-    created_at: 'feedback.created_at',
+    ...{ feedback_type: 'feedback.feedback_type', created_at: 'feedback.created_at' },
   };
   const from = `from @calls as calls join @feedback as feedback on ${REFERENCE}
     where calls.trace_id in (${traceIds.map(() => '?').join(', ')}) limit ${limit}`;
