@@ -11,10 +11,6 @@ import { tryParseJson } from '../json/parse-json.ts';
 import { compactJson } from '../json/write-json.ts';
 import { reasoningNames } from './reasoning-names.ts';
 
-export function completionChoices(completion: JsonNode | undefined): JsonNode[] {
-  return itemsAt(completion, 'choices');
-}
-
 /** How many choices the body of a request asks for. */
 export function requestedChoiceCount(body: JsonNode): number {
   return Math.max(1, numberMember(body, 'n') ?? 1);
@@ -26,7 +22,7 @@ function choiceIndex(choice: JsonNode): number {
 
 /** The choices in the order of their indexes; a server may list them in the order they finished. */
 export function choicesByIndex(completion: JsonNode): JsonNode[] {
-  return completionChoices(completion).sort((left, right) => choiceIndex(left) - choiceIndex(right));
+  return itemsAt(completion, 'choices').sort((left, right) => choiceIndex(left) - choiceIndex(right));
 }
 
 /** The text of a chat completion: that of its choice, or of several with a heading `--- 1` each. */
@@ -60,7 +56,7 @@ export function promptText(body: JsonNode | undefined): string | undefined {
 
 /** True for a chunk of a stream with text, reasoning, a refusal or a tool call; the first chunk usually has only the role. */
 export function hasOutput(chunk: JsonNode): boolean {
-  return completionChoices(chunk).some((choice) => {
+  return itemsAt(chunk, 'choices').some((choice) => {
     const delta = getMember(choice, 'delta');
     const texts = [contentText(delta), reasoningText(delta), firstStringMember(delta, 'refusal')];
     return texts.some(Boolean) || toolCalls(delta).length > 0;
@@ -69,7 +65,7 @@ export function hasOutput(chunk: JsonNode): boolean {
 
 /** True for a chat whose choices have neither text nor a call nor a refusal. */
 export function isEmptyChat(completion: JsonNode | undefined): boolean {
-  const choices = completionChoices(completion);
+  const choices = itemsAt(completion, 'choices');
   const messages = choices.map((choice) => getMember(choice, 'message'));
   return choices.length > 0 && messages.every((one) => !choiceText(one) && !firstStringMember(one, 'refusal'));
 }

@@ -1,7 +1,7 @@
 import { getHeader, type HttpHeaders } from '../http/message.ts';
 import { firstStringMember, getMember, itemsAt, type JsonNode, kindOf, rawText } from '../json/json-node.ts';
 import { type JsonValue, RawJson } from '../json/write-json.ts';
-import { chatText, completionChoices, isEmptyChat, toolCalls, toolName } from './chat-text.ts';
+import { isEmptyChat, toolCalls, toolName } from './chat-text.ts';
 
 /** Where a fact is shown: error objects, result lines, the history, `--stats`, JUnit files; `--verbose` shows all of them. */
 type FactPlace = 'error' | 'result' | 'history' | 'stats' | 'junit';
@@ -21,8 +21,6 @@ interface FactField {
   readonly total?: 'sum' | 'count' | 'counts';
   /** Where the fact is null if the response does not have it. */
   readonly nullIn?: readonly FactPlace[];
-  /** As large as the response: only for those who ask for it. */
-  readonly isLarge?: true;
   readonly read: (source: FactSource) => JsonValue | undefined;
 }
 
@@ -57,7 +55,8 @@ const factFields = {
     meaning: 'What the service charged, if it says so; in a batch, else by the prices given',
     places: ['error', 'result', 'history', 'stats', 'junit'],
     total: 'sum',
-    read: ({ headers, response }) => usageNumber(response, 'cost') ?? headerNumber(headers, 'x-litellm-response-cost'),
+    read: ({ headers, response }) =>
+      numberAt(usageOf(response), 'cost') ?? headerNumber(headers, 'x-litellm-response-cost'),
   },
   cached_tokens: {
     meaning: 'Tokens of the prompt that came from a cache',
@@ -69,20 +68,20 @@ const factFields = {
     meaning: 'Tokens of the prompt; null if the response has no usage',
     places: ['history', 'stats', 'junit'],
     nullIn: ['history', 'stats'],
-    read: ({ response }) => usageNumber(response, 'prompt_tokens'),
+    read: ({ response }) => numberAt(usageOf(response), 'prompt_tokens'),
   },
   completion_tokens: {
     meaning: 'Tokens of the response; null if the response has no usage',
     places: ['history', 'stats', 'junit'],
     nullIn: ['history', 'stats'],
-    read: ({ response }) => usageNumber(response, 'completion_tokens'),
+    read: ({ response }) => numberAt(usageOf(response), 'completion_tokens'),
   },
   finish_reasons: {
     meaning: 'Finish reason of each choice',
     places: ['history'],
     total: 'counts',
     read: ({ response }) => {
-      const reasons = completionChoices(response).map((choice) => firstStringMember(choice, 'finish_reason') ?? null);
+      const reasons = itemsAt(response, 'choices').map((choice) => firstStringMember(choice, 'finish_reason') ?? null);
       return reasons.length === 0 ? undefined : reasons;
     },
   },
@@ -91,16 +90,10 @@ const factFields = {
     places: ['history'],
     total: 'counts',
     read: ({ response }) => {
-      const messages = completionChoices(response).map((choice) => getMember(choice, 'message'));
+      const messages = itemsAt(response, 'choices').map((choice) => getMember(choice, 'message'));
       const names = messages.flatMap(toolCalls).map(toolName);
       return names.length === 0 ? undefined : names;
     },
-  },
-  text: {
-    meaning: 'Text of a chat; of several choices, each with a heading',
-    places: [],
-    isLarge: true,
-    read: ({ response }) => (completionChoices(response).length > 0 && response ? chatText(response) : undefined),
   },
   empty_responses: {
     meaning: '1 for a chat without text and calls',
@@ -122,21 +115,16 @@ type FactName = keyof typeof factFields;
 
 const fields: readonly (readonly [name: string, field: FactField])[] = Object.entries(factFields);
 
-/** The facts that a response has, by name, in the order of the table, but for large ones. */
+/** The facts that a response has, by name, in the order of the table. */
 export type ReceivedFacts = { readonly [name in FactName]?: JsonValue };
 
 export function readFacts(source: FactSource): ReceivedFacts {
   const facts: { [name: string]: JsonValue } = {};
-  for (const [name, { read, isLarge }] of fields) {
-    const value = isLarge ? undefined : read(source);
+  for (const [name, { read }] of fields) {
+    const value = read(source);
     if (value !== undefined) facts[name] = value;
   }
   return facts;
-}
-
-/** The text of a chat; undefined for any other response. */
-export function responseText(response: JsonNode): string | undefined {
-  return factFields.text.read({ headers: [], response });
 }
 
 /** A count among the facts, 0 for negative numbers; undefined for anything else, also for numbers above 2^53 - 1. */
@@ -225,10 +213,6 @@ export function factRows(place: FactPlace): (readonly [name: string, meaning: st
 export function usageOf(response: JsonNode | undefined): JsonNode | undefined {
   const places = [response, getMember(response, 'x_groq'), ...itemsAt(response, 'choices')];
   return places.map((place) => getMember(place, 'usage')).find((usage) => usage && kindOf(usage) === 'object');
-}
-
-function usageNumber(response: JsonNode | undefined, name: string): RawJson | undefined {
-  return numberAt(usageOf(response), name);
 }
 
 function numberAt(node: JsonNode | undefined, name: string): RawJson | undefined {

@@ -20,7 +20,6 @@ import {
   choiceHeading,
   choicesByIndex,
   choiceText,
-  completionChoices,
   contentText,
   ensureFinalNewline,
   omittedContent,
@@ -171,7 +170,7 @@ const finishNotes: { readonly [reason: string]: string } = {
 
 /** Notes on a response that is not simply complete: cut, refused, fewer choices than requested. */
 function completionNotes(completion: JsonNode, requestedChoices: number): string[] {
-  const choices = completionChoices(completion);
+  const choices = itemsAt(completion, 'choices');
   const notes = choices.flatMap((choice) => {
     const refusal = firstStringMember(getMember(choice, 'message'), 'refusal');
     const finishNote = finishNotes[firstStringMember(choice, 'finish_reason') ?? ''];
@@ -183,7 +182,7 @@ function completionNotes(completion: JsonNode, requestedChoices: number): string
 }
 
 function omissionNotes(completion: JsonNode): string[] {
-  return completionChoices(completion).flatMap((choice) => {
+  return itemsAt(completion, 'choices').flatMap((choice) => {
     const message = getMember(choice, 'message');
     const audio = getMember(message, 'audio');
     const audioNotes = audio && kindOf(audio) === 'object' ? ['the response has audio; --json prints it'] : [];

@@ -1,5 +1,5 @@
 import { firstStringMember, getMember, isTrue, itemsAt, type JsonNode, kindOf, rawText } from '../../json/json-node.ts';
-import { responseText } from '../../operations/received-facts.ts';
+import { chatText } from '../../operations/chat-text.ts';
 import { createSpacedSample } from '../distribution.ts';
 import { addResult, createBatchStatistics } from './batch-statistics.ts';
 import type { LineStatus, ResultLineFacts } from './line-facts.ts';
@@ -50,7 +50,7 @@ export function addToReport(report: BatchReport, root: JsonNode, status: LineSta
 /** The message of a failure, or the response: the text of a chat, and the JSON of anything else. */
 export function resultText({ message, response }: ResultLineFacts): string {
   if (message !== undefined || !response) return message ?? '';
-  return responseText(response)?.trimEnd() ?? rawText(response);
+  return itemsAt(response, 'choices').length > 0 ? chatText(response).trimEnd() : rawText(response);
 }
 
 export function truncateSample(text: string): string {
