@@ -2,6 +2,7 @@ import { isGeneratedValue } from '../body/autofill.ts';
 import type { Destination } from '../config/destination.ts';
 import type { AppliedState, FailureCode, FailureFacts } from '../errors.ts';
 import { Failure, InterruptedError, webAssemblyFailure } from '../errors.ts';
+import { UnusableBodyError } from '../http/body-chunks.ts';
 import {
   describeNetworkError,
   isClosedUnheard,
@@ -11,7 +12,6 @@ import {
   proxyErrorOf,
 } from '../http/network-errors.ts';
 import { proxyHint } from '../http/proxy.ts';
-import { UnusableBodyError } from '../http/size-limits.ts';
 import { TimeLimitError } from '../http/time-limits.ts';
 import { type FactSource, readFacts } from '../operations/received-facts.ts';
 import { mapTexts } from '../output/failure-text.ts';

@@ -1,9 +1,8 @@
 import { Buffer } from 'node:buffer';
 import { Failure } from '../errors.ts';
 import { formatByteSize } from '../files/byte-size.ts';
-import { observeChunks } from '../http/body-chunks.ts';
+import { collectBody, MAX_RESPONSE_BYTES, observeChunks } from '../http/body-chunks.ts';
 import { getHeader, type HttpResponse } from '../http/message.ts';
-import { collectBody, MAX_RESPONSE_BYTES } from '../http/size-limits.ts';
 import { COLON, OPEN_OBJECT } from '../json/json-bytes.ts';
 import { JsonError } from '../json/json-error.ts';
 import type { JsonDocument, JsonNode } from '../json/json-node.ts';

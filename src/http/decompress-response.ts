@@ -3,9 +3,8 @@ import { pipeline, Readable, type Transform } from 'node:stream';
 import { errorMessage } from '../errors.ts';
 import { formatByteSize } from '../files/byte-size.ts';
 import { detectCompression, peekStart } from '../files/read-input.ts';
-import { observeChunks } from './body-chunks.ts';
+import { observeChunks, UnusableBodyError } from './body-chunks.ts';
 import type { HttpResponse } from './message.ts';
-import { UnusableBodyError } from './size-limits.ts';
 
 // A small body may have any ratio; a long one with this ratio is an attack.
 const RATIO_EXEMPT_BYTES = 8 * 1024 * 1024;

@@ -1,5 +1,5 @@
 import { createParser } from 'eventsource-parser';
-import { UnusableBodyError } from './size-limits.ts';
+import { UnusableBodyError } from './body-chunks.ts';
 
 // An event is held until its end.
 const MAX_EVENT_CHARS = 8 * 1024 * 1024;

@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { pipeline } from 'node:stream';
 import { constants, createBrotliCompress, createDeflate, createDeflateRaw, createGzip } from 'node:zlib';
-import { notifyBodyEnd } from '../http/body-chunks.ts';
+import { collectBody, notifyBodyEnd } from '../http/body-chunks.ts';
 import { readEventStream } from '../http/event-stream.ts';
 import {
   getHeader,
@@ -12,7 +12,6 @@ import {
   type Middleware,
   type Send,
 } from '../http/message.ts';
-import { collectBody } from '../http/size-limits.ts';
 import { abortableDelay } from '../http/time-limits.ts';
 import { firstStringMember } from '../json/json-node.ts';
 import { tryParseJson } from '../json/parse-json.ts';

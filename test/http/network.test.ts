@@ -1,11 +1,11 @@
 import { createServer } from 'node:http';
 import { connect, createServer as createTcpServer } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { collectBody } from '../../src/http/body-chunks.ts';
 import { getHeader, type HttpRequest } from '../../src/http/message.ts';
 import { describeNetworkError, isInvalidResponseError } from '../../src/http/network-errors.ts';
 import { openSocket } from '../../src/http/open-socket.ts';
 import { parseProxyUrl, proxyAuthorization, proxyForUrl } from '../../src/http/proxy.ts';
-import { collectBody } from '../../src/http/size-limits.ts';
 import { noDeadline, type RequestProgress, watchExchange } from '../../src/http/time-limits.ts';
 import { openHttpTransport } from '../../src/http/transport.ts';
 import { after } from '../support/clock.ts';

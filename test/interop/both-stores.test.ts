@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parsePostgresUrl } from '../../src/config/postgres-address.ts';
-import { collectBody } from '../../src/http/size-limits.ts';
+import { collectBody } from '../../src/http/body-chunks.ts';
 import {
   type LocalServiceOptions,
   openLocalService,

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { createBodyValidator } from '../../src/fields/schema-validator.ts';
+import { collectBody } from '../../src/http/body-chunks.ts';
 import type { HttpResponse, Send } from '../../src/http/message.ts';
-import { collectBody } from '../../src/http/size-limits.ts';
 import { rootOf } from '../../src/json/json-node.ts';
 import { parseJson } from '../../src/json/parse-json.ts';
 import { type JsonValue, writeJson } from '../../src/json/write-json.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { collectBody } from '../../src/http/body-chunks.ts';
 import type { Send } from '../../src/http/message.ts';
-import { collectBody } from '../../src/http/size-limits.ts';
 import { inferPayloadPaths } from '../../src/local-service/handlers/records.ts';
 import { localService } from '../support/service.ts';
 

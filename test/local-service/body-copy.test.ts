@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { collectBody } from '../../src/http/size-limits.ts';
+import { collectBody } from '../../src/http/body-chunks.ts';
 import { sendWithCopies } from '../../src/local-service/body-copy.ts';
 
 const MAX_COPY_BYTES = 200;

@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { collectBody } from '../../src/http/size-limits.ts';
+import { collectBody } from '../../src/http/body-chunks.ts';
 import { type JsonValue, RawJson, writeJson } from '../../src/json/write-json.ts';
 import { tokenizeText } from '../../src/local-service/model/chat-completion.ts';
 import { smallestValue } from '../../src/local-service/model/smallest-value.ts';

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { collectBody } from '../../src/http/size-limits.ts';
+import { collectBody } from '../../src/http/body-chunks.ts';
 import { openHarReplay } from '../../src/local-service/har.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { uuidV7 } from '../../src/fields/uuid.ts';
-import { collectBody } from '../../src/http/size-limits.ts';
+import { collectBody } from '../../src/http/body-chunks.ts';
 import { openLocalService } from '../../src/local-service/open-local-service.ts';
 import {
   createEmbeddedStore,
