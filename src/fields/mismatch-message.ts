@@ -45,11 +45,7 @@ export function toleratedFormMessage(node: JsonNode, field: Field): string {
 
 type NumberRange = { readonly min?: number | bigint; readonly max?: number | bigint };
 
-export function isInRange(node: JsonNode, range: NumberRange): boolean {
-  return isWithin(rawText(node), range);
-}
-
-/** As isInRange, of the text of a number. */
+/** Compares the text of a number exactly. */
 export function isWithin(text: string, { min, max }: NumberRange): boolean {
   if (min !== undefined && compareNumberLiterals(text, String(min)) < 0) return false;
   return max === undefined || compareNumberLiterals(text, String(max)) <= 0;

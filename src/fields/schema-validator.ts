@@ -26,7 +26,7 @@ import {
   type PendingFinding,
   pendingWarning,
 } from './finding.ts';
-import { isInRange, mismatchMessage, toleratedForm, toleratedFormMessage } from './mismatch-message.ts';
+import { isWithin, mismatchMessage, toleratedForm, toleratedFormMessage } from './mismatch-message.ts';
 import { hasFormat, parseTime, stringFormats } from './string-formats.ts';
 
 type ObjectShape = Extract<Shape, { readonly type: 'object' }>;
@@ -89,7 +89,7 @@ function nonNullZodSchema(shape: Shape): z.ZodMiniType {
     return z.object(Object.fromEntries(entries));
   }
   const hasForm = (node: JsonNode): boolean => shape.type === 'number' || isIntegerLiteral(rawText(node));
-  return nodeOfKind('number').check(z.refine((node) => isInRange(node, shape) && hasForm(node)));
+  return nodeOfKind('number').check(z.refine((node) => isWithin(rawText(node), shape) && hasForm(node)));
 }
 
 function nodeOfKind(kind: JsonKind): z.ZodMiniType<JsonNode> {
@@ -216,7 +216,7 @@ function adviseField(
   }
   if (!advice) return;
   // A number outside of the range of the interface is an error already.
-  if (!('min' in field) || kindOf(node) !== 'number' || isInRange(node, field))
+  if (!('min' in field) || kindOf(node) !== 'number' || isWithin(rawText(node), field))
     for (const [fact, rest = ''] of rejectionReasons(node, advice, siblings))
       warn('advice', fact + rest, fact + rest, fact);
   const { bytes, wants, keeps, after } = advice;
