@@ -34,17 +34,12 @@ const MIN_LATENCIES = 10;
 export function statisticsLines(statistics: BatchStatistics): string[] {
   const { latency, promptTokens, completionTokens, totals } = statistics;
   const times = percentiles.map((percent) => `p${percent} ${latency.percentile(percent)} ms`).join(', ');
-  return [
-    ...(promptTokens.count() + completionTokens.count() > 0
-      ? [
-          `tokens: ${formatCount(promptTokens.sum())} in, ${formatCount(completionTokens.sum())} out${shareText(promptTokens.count(), totals)}`,
-        ]
-      : []),
-    ...factLines(totals),
-    ...(latency.count() >= MIN_LATENCIES
-      ? [`latency: ${times}, max ${latency.max()} ms`, ...speedLines(statistics)]
-      : []),
-  ];
+  const sums = `${formatCount(promptTokens.sum())} in, ${formatCount(completionTokens.sum())} out`;
+  const lines = factLines(totals);
+  if (promptTokens.count() + completionTokens.count() > 0)
+    lines.unshift(`tokens: ${sums}${shareText(promptTokens.count(), totals)}`);
+  if (latency.count() < MIN_LATENCIES) return lines;
+  return [...lines, `latency: ${times}, max ${latency.max()} ms`, ...speedLines(statistics)];
 }
 
 function speedLines(statistics: BatchStatistics): string[] {
@@ -279,18 +274,11 @@ function incomparableFigures(reports: readonly [BatchReport, BatchReport]) {
   const isMeasured = reports.every(({ statistics }) => statistics.latency.count() >= MIN_LATENCIES);
   const isLoadDifferent = isMeasured && low > 0 && high > low * MIN_LOAD_RATIO;
   const shown = loads.map((load, at) => `${formatNumber(Math.round(load * 10) / 10)} in ${reports[at]?.name}`);
+  const checks = `the checks differ, so lines are compared without them: ${named.join('; ')}`;
+  const latency = `latency depends on the requests in flight, ${shown.join(' and ')} on average: give both the same --concurrency`;
   return [
-    ...(named.length === 0
-      ? []
-      : [{ what: 'checks', reason: `the checks differ, so lines are compared without them: ${named.join('; ')}` }]),
-    ...(isLoadDifferent
-      ? [
-          {
-            what: 'latency',
-            reason: `latency depends on the requests in flight, ${shown.join(' and ')} on average: give both the same --concurrency`,
-          },
-        ]
-      : []),
+    ...(named.length > 0 ? [{ what: 'checks', reason: checks }] : []),
+    ...(isLoadDifferent ? [{ what: 'latency', reason: latency }] : []),
   ];
 }
 
