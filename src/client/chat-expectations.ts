@@ -110,7 +110,7 @@ function textCheck(
     const texts = responseTexts(response);
     const pattern = common ?? expressions?.get(value);
     if (!pattern) return 'could not be checked: there is no row';
-    const cutReason = expect === 'not' ? choicesByIndex(response).flatMap(cutReasonOf)[0] : undefined;
+    const cutReason = finishReasons(response).find((reason) => expect === 'not' && CUT_REASONS.includes(reason));
     try {
       // A match blocks the event loop, so Ctrl-C must end the process without a listener.
       const problem = suspendSignals(() =>
@@ -146,18 +146,16 @@ async function schemaCheck(value: string, read: (path: string) => Promise<Uint8A
   return { expect: 'schema', value, problemOf };
 }
 
-function cutReasonOf(choice: JsonNode): string[] {
-  const reason = firstStringMember(choice, 'finish_reason') ?? '';
-  return CUT_REASONS.includes(reason) ? [reason] : [];
-}
-
 function finishCheck(value: string): Check {
   const problemOf = (response: JsonNode): string | undefined => {
-    const reasons = choicesByIndex(response).map((choice) => firstStringMember(choice, 'finish_reason') ?? 'null');
-    const wrong = reasons.find((reason) => reason !== value);
+    const wrong = finishReasons(response).find((reason) => reason !== value);
     return wrong === undefined ? undefined : `finish_reason is ${wrong}`;
   };
   return { expect: 'finish', value, problemOf };
+}
+
+function finishReasons(response: JsonNode): string[] {
+  return choicesByIndex(response).map((choice) => firstStringMember(choice, 'finish_reason') ?? 'null');
 }
 
 function latencyCheck(value: string): Check {

@@ -11,7 +11,7 @@ import type { SendHooks } from './request.ts';
  */
 export async function withRetries<T>(
   attempt: () => Promise<T>,
-  { effect, connection: { maxRetries } }: RetriedRequest,
+  { effect, connection: { maxRetries } }: { effect: Effect; connection: Pick<Connection, 'maxRetries'> },
   remainingMs: () => number,
   { signal, waitSignal = signal, turn, onRetry }: Pick<SendHooks, 'signal' | 'waitSignal' | 'turn' | 'onRetry'>,
   { after, randomBytes }: Pick<Runtime, 'after' | 'randomBytes'>,
@@ -48,11 +48,6 @@ export async function withRetries<T>(
       }
     }
   }
-}
-
-interface RetriedRequest {
-  readonly effect: Effect;
-  readonly connection: Pick<Connection, 'maxRetries'>;
 }
 
 const appliedRank = { no: 0, unknown: 1, yes: 2 } as const;

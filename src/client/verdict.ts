@@ -140,7 +140,6 @@ export function classifyStatus(status: number, saysWhen: boolean): Verdict {
 
 // Of an error under status 200 only these codes prove that the request was not applied.
 const PROVEN_CODES = ['401', '403', '429', 'rate_limit_exceeded'];
-const statusesByCode: { readonly [code: string]: number } = { rate_limit_exceeded: 429 };
 
 /** What came of the result besides an error: `some` proves that the request was applied, `none` allows for proofs that it was not. */
 export type ResultEvidence = 'none' | 'unclear' | 'some';
@@ -155,7 +154,7 @@ export function resultEvidence(root: JsonNode | undefined): ResultEvidence {
 export function judgeErrorCode(serviceCode: string | undefined, effect: Effect, evidence: ResultEvidence) {
   // Some vendors number their errors as they like: only what can be a status is one.
   const isStatus = serviceCode !== undefined && /^[45]\d\d$/.test(serviceCode);
-  const status = isStatus ? Number(serviceCode) : statusesByCode[serviceCode ?? ''];
+  const status = isStatus ? Number(serviceCode) : serviceCode === 'rate_limit_exceeded' ? 429 : undefined;
   const isProven = evidence === 'none' && effect === 'paid' && PROVEN_CODES.includes(serviceCode ?? '');
   const applied: AppliedState = evidence === 'some' ? 'yes' : isProven ? 'no' : 'unknown';
   const code = status === undefined || effect !== 'paid' ? undefined : classifyStatus(status, false).code;

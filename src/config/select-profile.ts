@@ -1,3 +1,4 @@
+import type { AutofillSettings } from '../body/autofill.ts';
 import { invalidValueFailure, usageFailure } from '../errors.ts';
 import { type OptionValues, optionKey } from '../flag.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
@@ -140,20 +141,14 @@ export function resolveHistoryMode(sources: SettingSources): HistoryMode | undef
   throw invalidValueFailure(label, text, 'off, on or bodies');
 }
 
-/** A value, and where it was found. */
-interface DefaultValue {
-  readonly text: string | undefined;
-  readonly from: string;
-}
-
 /** The project and the model for bodies that name none. */
 export async function resolveDefaults(
   selected: SelectedProfile,
   { runtime, report }: ConfigContext,
   hasProjectFile = true,
-): Promise<Record<'project' | 'model', DefaultValue>> {
+): Promise<Pick<AutofillSettings, 'project' | 'model'>> {
   const project = hasProjectFile ? await readProjectFile(runtime, report.warn) : undefined;
-  const defaultOf = (name: SettingName): DefaultValue => {
+  const defaultOf = (name: SettingName): AutofillSettings['model'] => {
     const { text, source = '' } = resolveSetting(name, { env: runtime.env, project, selected }) ?? {};
     return { text, from: source };
   };

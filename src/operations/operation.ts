@@ -71,8 +71,6 @@ export interface Example {
   readonly from?: string;
 }
 
-type TextFields = { readonly [field: string]: string };
-
 /** A flag that is shorter than the fields it sets. src/body/flag-edits.ts applies each kind. */
 export type Shorthand = {
   readonly summary: string;
@@ -94,7 +92,7 @@ export type Shorthand = {
       readonly kind: 'part';
       readonly part: 'number' | 'string';
       readonly sets: readonly [string];
-      readonly implies?: TextFields;
+      readonly implies?: { readonly [field: string]: string };
     }
 );
 
