@@ -87,7 +87,7 @@ export async function collectBody(
     for await (const chunk of body) {
       const needed = length + chunk.length;
       if (needed > maxBytes) throw tooLarge();
-      if (needed > memory.byteLength) memory.resize(Math.min(maxBytes, needed + GROWTH_BYTES));
+      if (needed > memory.byteLength) memory.resize(Math.min(maxBytes, needed + Math.min(GROWTH_BYTES, 2 * needed)));
       view.set(chunk, length);
       length = needed;
     }
@@ -97,7 +97,7 @@ export async function collectBody(
   }
 }
 
-const GROWTH_BYTES = 1024 * 1024;
+const GROWTH_BYTES = 1024 * 1024; // At most: new memory is cleared, which takes longer than a short response.
 
 // The whitespace of JSON and of event streams, and the bytes of a byte order mark.
 const WHITESPACE_BYTES = [SPACE, TAB, LINE_FEED, CARRIAGE_RETURN, 0xef, 0xbb, 0xbf];
