@@ -562,7 +562,8 @@ describe('files with more groups than a call takes arguments', () => {
     expect(stderr).toContain(
       't.jsonl:1:1: must be a group: an object with trajectories (and 129999 more like this: lines 1-130000)\n',
     );
-    const json = await body(['train', 't.jsonl', '--model-id', id, '--error-format', 'json'], { cwd });
+    writeFileSync(join(cwd, 'few.jsonl'), '{"reward":1}\n'.repeat(3));
+    const json = await body(['train', 'few.jsonl', '--model-id', id, '--error-format', 'json'], { cwd });
     expect(JSON.parse(json.stderr).error.issues).toHaveLength(1);
   });
 });

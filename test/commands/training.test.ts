@@ -255,7 +255,10 @@ describe('what is not sent', () => {
   it.each(['appended to', 'replaced', 'of the same length'])(
     'a file that is %s after it was checked: exit 12, incomplete',
     async (how) => {
-      const cwd = files({ 'a.jsonl': `${group}\n`.repeat(60_000) });
+      // More than is read ahead, in few groups.
+      const large = (reward: string): string =>
+        `{"trajectories":[{"reward":${reward},"note":"${'x'.repeat(10_000)}"}]}\n`.repeat(300);
+      const cwd = files({ 'a.jsonl': large('1.0') });
       const path = join(cwd, 'a.jsonl');
       let received = 0;
       const { code, stderr } = await svc(['train', 'a.jsonl', '--model-id', modelId], {
@@ -267,7 +270,7 @@ describe('what is not sent', () => {
           if (how === 'replaced') writeFileSync(path, group);
           for await (const piece of body.chunks()) {
             received += piece.length;
-            if (how === 'of the same length') writeFileSync(path, `${group.replace('1.0', '2.0')}\n`.repeat(60_000));
+            if (how === 'of the same length') writeFileSync(path, large('2.0'));
             expect(received).toBeLessThan(body.length ?? 0);
           }
           throw new Error('it was given away');

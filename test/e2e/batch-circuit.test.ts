@@ -1,8 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { runBuilt } from '../support/built.ts';
 import { type Answering, answerJson, countingServer } from '../support/counting-server.ts';
-import { run, start, waitForExit } from '../support/process.ts';
+import { start, waitForExit } from '../support/process.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 import { chats } from './batch.ts';
 
@@ -40,11 +41,11 @@ describe('a token that expires in the middle of a batch', () => {
       expired(response);
     });
     const args = [...ARGS, '--concurrency', '8'];
-    const { code, stderr } = await run(args, options);
+    const { code, stderr } = await runBuilt(args, options);
     expect(code, stderr).toBe(10);
     expect(totals(stderr)).toEqual({ done: LINES - 28, failed: 28, unknown: 0, unsent: 0 });
     expect(requests()).toBe(LINES);
-    const resumed = await run([...args, '--resume'], options);
+    const resumed = await runBuilt([...args, '--resume'], options);
     expect(resumed, resumed.stderr).toMatchObject({ code: 0, stderr: expect.stringContaining('120 lines: 120 done') });
     expect([...counts.values()].filter((count) => count > 1)).toHaveLength(28);
   });
@@ -79,7 +80,7 @@ describe('a token that expires in the middle of a batch', () => {
     expect(failed).toBeLessThanOrEqual(30);
     expect({ unsent, unknown }).toEqual({ unsent: LINES - 30 - failed, unknown: 0 });
     isRenewed = true;
-    const resumed = await run([...args, '--resume'], options);
+    const resumed = await runBuilt([...args, '--resume'], options);
     expect(resumed, resumed.stderr).toMatchObject({ code: 0, stderr: expect.stringContaining('120 lines: 120 done') });
     expect([...counts.values()].filter((count) => count > 1)).toHaveLength(failed);
   });
@@ -89,7 +90,7 @@ describe('a token that expires in the middle of a batch', () => {
     ['--fail-fast', { done: 30, failed: 1, unknown: 0, unsent: LINES - 31 }],
   ])('is not waited for with %s', async (flag, counted) => {
     const { requests, options } = await batch((_, response) => (requests() <= 30 ? done(response) : expired(response)));
-    const { code, stderr } = await run([...ARGS, flag, '--concurrency', '1'], options);
+    const { code, stderr } = await runBuilt([...ARGS, flag, '--concurrency', '1'], options);
     expect(code, stderr).toBe(10);
     expect(totals(stderr)).toEqual(counted);
   });
@@ -98,7 +99,7 @@ describe('a token that expires in the middle of a batch', () => {
 it.each([401, 200])('a service that needs credentials, without any, is not waited for: status %d', async (status) => {
   const error = { error: { message: 'no key', code: 401 } };
   const { requests, options } = await batch((_, response) => answerJson(response, error, status), {});
-  const { code, stderr } = await run([...ARGS, '--concurrency', '8'], options);
+  const { code, stderr } = await runBuilt([...ARGS, '--concurrency', '8'], options);
   expect(code, stderr).toBe(10);
   const { done: sent, failed, unknown, unsent } = totals(stderr);
   expect({ sent, failed, unknown }).toEqual({ sent: 0, failed: requests(), unknown: 0 });
@@ -145,7 +146,7 @@ describe.each(refusals)('lines that are refused with a proof: %s', (_, refuse) =
       if (requests() > 20 && performance.now() - firstAt < 2000) refuse(response);
       else done(response);
     });
-    const { code, stderr } = await run([...ARGS, '--retries', '0'], options);
+    const { code, stderr } = await runBuilt([...ARGS, '--retries', '0'], options);
     expect(code, stderr).toBe(0);
     expect(totals(stderr)).toEqual({ done: LINES, failed: 0, unknown: 0, unsent: 0 });
     expect(requests()).toBeGreaterThan(LINES);
@@ -158,7 +159,7 @@ describe.each(refusals)('lines that are refused with a proof: %s', (_, refuse) =
       if (isFull && requests() > 20) refuse(response);
       else done(response);
     });
-    const { code, stderr } = await run([...ARGS, '--max-outage', '4s', '--retries', '0'], options);
+    const { code, stderr } = await runBuilt([...ARGS, '--max-outage', '4s', '--retries', '0'], options);
     expect(code, stderr).toBe(10);
     expect(stderr).toContain('the service refused every request for 4 s (--max-outage)');
     const { done: sent, failed, unknown, unsent } = totals(stderr);
@@ -166,7 +167,7 @@ describe.each(refusals)('lines that are refused with a proof: %s', (_, refuse) =
     expect(failed + unsent).toBe(LINES - 20);
     expect(failed).toBeLessThanOrEqual(1);
     isFull = false;
-    const resumed = await run([...ARGS, '--resume'], options);
+    const resumed = await runBuilt([...ARGS, '--resume'], options);
     expect(resumed, resumed.stderr).toMatchObject({ code: 0, stderr: expect.stringContaining('120 lines: 120 done') });
   });
 
@@ -177,7 +178,7 @@ describe.each(refusals)('lines that are refused with a proof: %s', (_, refuse) =
     const { requests, options } = await batch((_body, response) =>
       requests() > 20 ? refuse(response) : done(response),
     );
-    const { code, stderr } = await run([...ARGS, flag, '--retries', '0', '--concurrency', '1'], options);
+    const { code, stderr } = await runBuilt([...ARGS, flag, '--retries', '0', '--concurrency', '1'], options);
     expect(code, stderr).toBe(10);
     expect(totals(stderr)).toEqual(counted);
   });

@@ -32,15 +32,15 @@ function logged(cwd: string): Record<string, unknown>[] {
 }
 
 describe('the exit code of call run', () => {
-  it('is that of the command, from 0 to 255', async () => {
+  it('is that of the command, in a shell', async () => {
     const { stdout } = await inShell(
-      'for code in 0 1 2 3 7 64 100 125 126 127 128 130 137 143 200 254 255; do svc call run --project-id a/b --spool=only --local -- sh -c "exit $code"; echo "$code $?"; done',
+      'for code in 0 7 127 130 255; do svc call run --project-id a/b --spool=only --local -- sh -c "exit $code"; echo "$code $?"; done',
     );
     const codes = stdout
       .trim()
       .split('\n')
       .map((line) => line.split(' '));
-    expect(codes).toHaveLength(17);
+    expect(codes).toHaveLength(5);
     for (const [expected, code] of codes) expect(code).toBe(expected);
   });
 

@@ -284,6 +284,9 @@ describe('the built-in model', () => {
   });
 });
 
+// Takes longer to create than to use.
+const ajv = new Ajv2020({ strict: false });
+
 const smallest = (schema: string): string => smallestValue(schema, 'schema');
 
 describe('structured_outputs.regex', () => {
@@ -316,9 +319,9 @@ describe('structured_outputs.regex', () => {
         expect(value).toMatch(new RegExp(pattern, 'u'));
         expect(value.length).toBeGreaterThanOrEqual(minLength);
       }),
-      { numRuns: 300 },
+      { numRuns: 100 },
     );
-    expect(generated).toBeGreaterThan(100);
+    expect(generated).toBeGreaterThan(30);
   });
 });
 
@@ -397,7 +400,7 @@ describe('smallestValue', () => {
     },
   ])('of %j is valid', (schema) => {
     const value = smallest(JSON.stringify(schema));
-    expect(new Ajv2020({ strict: false }).validate(schema, JSON.parse(value)), value).toBe(true);
+    expect(ajv.validate(schema, JSON.parse(value)), value).toBe(true);
   });
 
   it.each<[string, JsonValue]>([
@@ -489,7 +492,7 @@ describe('smallestValue', () => {
           return;
         }
         given += 1;
-        expect(new Ajv2020({ strict: false }).validate(schema, JSON.parse(value)), value).toBe(true);
+        expect(ajv.validate(schema, JSON.parse(value)), value).toBe(true);
       }),
       { numRuns: 100 },
     );
