@@ -4,9 +4,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { after } from '../support/clock.ts';
 import { type Answering, answerJson, countingServer } from '../support/counting-server.ts';
-import { type Result, type Setting, svc, temporaryDirectory } from '../support/svc.ts';
+import { credentials, type Result, type Setting, svc, temporaryDirectory } from '../support/svc.ts';
 
-const credentials = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1' };
 const completion = (content: string) => ({
   model: 'm',
   choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }],

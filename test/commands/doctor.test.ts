@@ -8,11 +8,9 @@ import { after } from '../support/clock.ts';
 import { closedPort } from '../support/faults.ts';
 import { httpAnswer, rawServer } from '../support/raw-server.ts';
 import { connectProxy, listening, secureServer } from '../support/secure-servers.ts';
-import { type Setting, svc, temporaryDirectory } from '../support/svc.ts';
+import { credentials, type Setting, svc, temporaryDirectory } from '../support/svc.ts';
 
 type Env = Readonly<Record<string, string>>;
-
-const credentials = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1' };
 
 /** A home with a profile store, whose directory and file have these modes. */
 function home(store?: unknown, modes: { directory?: number; file?: number } = {}): string {

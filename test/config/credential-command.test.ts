@@ -3,10 +3,9 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { after } from '../support/clock.ts';
 import { recording } from '../support/service.ts';
-import { type Result, type Setting, svc, temporaryDirectory } from '../support/svc.ts';
+import { callStart, type Result, type Setting, svc, temporaryDirectory } from '../support/svc.ts';
 
 const chat = ['chat', 'x', '--no-stdin'];
-const call = ['call', 'start', '--project-id', 'a/b', '--op-name', 'x'];
 
 /** A home with a profile whose credential command is a script, which records its runs in `ran`. */
 async function home(script: string, more: readonly string[] = []): Promise<string> {
@@ -41,7 +40,7 @@ describe('a credential_command', () => {
   it('prints the token or the password, gets the kind that is wanted, its arguments, an empty stdin and the directory of the profiles', async () => {
     const cwd = await home('cat; echo "$SVC_CREDENTIAL-$1-$2-$(basename "$PWD")"');
     const basic = Buffer.from('ada:basic-one-two-config').toString('base64');
-    expect(await sendRequest(call, cwd)).toMatchObject({ code: 0, authorization: `Basic ${basic}` });
+    expect(await sendRequest(callStart, cwd)).toMatchObject({ code: 0, authorization: `Basic ${basic}` });
     expect(await sendRequest(chat, cwd)).toMatchObject({ code: 0, authorization: 'Bearer bearer-one-two-config' });
     const status = await svc(['auth', 'status', '--format', 'text'], { cwd });
     expect(status.stdout.split('\n').slice(-3)).toEqual([
@@ -181,17 +180,17 @@ describe('a credential_command', () => {
   it('gives credentials to the origins it was set for: a password to one service, a token to the others', async () => {
     const cwd = await home('printf tok', ['--chat-base-url', 'https://chat.test']);
     expect((await sendRequest([...chat, '--base-url', 'https://svc.test'], cwd)).code).toBe(0);
-    expect((await sendRequest([...call, '--base-url', 'https://chat.test'], cwd)).code).toBe(4);
+    expect((await sendRequest([...callStart, '--base-url', 'https://chat.test'], cwd)).code).toBe(4);
     const moved = await svc(['profile', 'set', 'default', '--chat-base-url', 'https://new.test'], { cwd });
     expect(moved.stderr).toContain('credential_command of profile "default" belongs to another base URL');
     expect((await sendRequest(chat, cwd)).code).toBe(4);
-    expect((await sendRequest(call, cwd)).code).toBe(0);
+    expect((await sendRequest(callStart, cwd)).code).toBe(0);
   });
 
   it('without a user gives tokens only', async () => {
     const cwd = await home('printf tok', ['--username=']);
     expect((await sendRequest(chat, cwd)).code).toBe(0);
-    expect(await sendRequest(call, cwd)).toMatchObject({
+    expect(await sendRequest(callStart, cwd)).toMatchObject({
       code: 4,
       stderr: expect.stringContaining('profile set default --username'),
     });

@@ -3,10 +3,9 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runBuilt } from '../support/built.ts';
 import { answerJson, countingServer } from '../support/counting-server.ts';
-import { temporaryDirectory } from '../support/svc.ts';
+import { credentials, temporaryDirectory } from '../support/svc.ts';
 import { chats, feedback } from './batch.ts';
 
-const credentials = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1' };
 const LINES = 120;
 const LARGEST = 30;
 

@@ -4,10 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { holds } from '../../src/reports/batch/line-facts.ts';
 import { type Answering, answerJson, countingServer } from '../support/counting-server.ts';
 import { cleanEnv, inShell, program, run } from '../support/process.ts';
-import { temporaryDirectory } from '../support/svc.ts';
+import { credentials, temporaryDirectory } from '../support/svc.ts';
 import { calls, chats, jobs, type Kind } from './batch.ts';
-
-const credentials = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1' };
 
 interface Case {
   readonly kind?: Kind;

@@ -1,181 +1,15 @@
 import { spawn } from 'node:child_process';
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { runBuilt } from '../support/built.ts';
 import { answerJson, countingServer } from '../support/counting-server.ts';
 import { freePort } from '../support/free-port.ts';
-import { cleanEnv, firstLine, program, run, start, waitForExit } from '../support/process.ts';
-import { noStrace, withFault } from '../support/strace.ts';
-import { temporaryDirectory } from '../support/svc.ts';
+import { cleanEnv, program, run, start, waitForExit } from '../support/process.ts';
+import { credentials, temporaryDirectory } from '../support/svc.ts';
 import { hasTerminal, runOnTerminal } from '../support/terminal.ts';
-import { calls, chats, kinds, runKilledBatch } from './batch.ts';
-import { attackCheckpoints } from './checkpoint-attacks.ts';
-
-const credentials = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1' };
-
-interface Entry {
-  readonly line: number;
-  readonly exit_code: number;
-  readonly applied: string;
-}
-
-function entriesIn(cwd: string): Entry[] {
-  const text = readFileSync(join(cwd, 'out.jsonl'), 'utf8');
-  return text === ''
-    ? []
-    : text
-        .trim()
-        .split('\n')
-        .map((line) => JSON.parse(line));
-}
-
-function input(cwd: string, count: number, kind = chats, more: readonly string[] = []): void {
-  const lines = Array.from({ length: count }, (_, at) => JSON.stringify(kind.line(at + 1)));
-  writeFileSync(join(cwd, 'in.jsonl'), `${[...lines, ...more].join('\n')}\n`);
-}
-
-// The same in every run, so that a failure can be reproduced.
-function chance(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state * 48_271) % 0x7fffffff;
-    return state / 0x7fffffff;
-  };
-}
-
-describe('a batch that is killed', () => {
-  it.each(Object.entries(kinds))('repeatedly loses nothing and sends nothing twice undeclared: %s', async (_, kind) => {
-    // On a busy machine a kill comes some requests late: each run has more lines than that.
-    const outcome = await runKilledBatch(kind, 400, 7, chance(7));
-    expect(outcome).toMatchObject({ lost: 0, undeclared: 0 });
-    expect(outcome.kills).toBeGreaterThan(5);
-  });
-});
-
-it.skipIf(process.platform !== 'linux')(
-  'a batch that is killed is resumed while its parent has not collected it',
-  async () => {
-    const cwd = temporaryDirectory();
-    input(cwd, 3);
-    let onSecondLine = (): void => {};
-    const secondLine = new Promise<void>((resolve) => {
-      onSecondLine = resolve;
-    });
-    const { url } = await countingServer(chats.keyOf, ({ key, count }, response) => {
-      if (key === 'p2' && count === 1) onSecondLine();
-      else answerJson(response, chats.reply);
-    });
-    const env = { ...credentials, SVC_BASE_URL: url };
-    const args = ['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--concurrency', '1'];
-    // The shell becomes a program that never waits for its children.
-    const script = '"$@" & echo $!; exec sleep 600';
-    const parent = spawn('sh', ['-c', script, 'sh', process.execPath, program, ...args], {
-      cwd,
-      env: cleanEnv(cwd, env),
-    });
-    onTestFinished(() => void parent.kill('SIGKILL'));
-    const pid = Number(await firstLine(parent));
-    await secondLine;
-    process.kill(pid, 'SIGKILL');
-    await expect.poll(() => readFileSync(`/proc/${pid}/stat`, 'utf8'), { timeout: 60_000 }).toMatch(/\) Z /);
-    const { code, stderr } = await run([...args, '--resume', '--retry-unknown'], { cwd, env });
-    expect({ code, stderr }).toMatchObject({ code: 0, stderr: expect.stringContaining('3 lines: 3 done') });
-  },
-);
-
-it('a batch that is killed and loses its log sends no call with another time, however often it is resumed', async () => {
-  const cwd = temporaryDirectory();
-  input(cwd, 40, calls);
-  let isRejecting = true;
-  let kill = (): void => {};
-  const { url, counts } = await countingServer(calls.keyOf, ({ key }, response) => {
-    const isRejected = isRejecting && /^p[1-3] /.test(key);
-    answerJson(response, isRejected ? { detail: 'no' } : calls.reply, isRejected ? 400 : 200);
-    if (counts.size >= 20) kill();
-  });
-  const args = ['call', 'start', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--concurrency', '2', '--resume'];
-  const env = { ...credentials, SVC_BASE_URL: url };
-  const killedRun = async (): Promise<void> => {
-    const child = start(args, { cwd, env });
-    kill = () => void child.kill('SIGKILL');
-    expect((await waitForExit(child)).signal).toBe('SIGKILL');
-  };
-  await killedRun();
-  rmSync(join(cwd, 'out.jsonl.journal'));
-  isRejecting = false;
-  // The rejected lines are sent again; the run is killed before it has recorded that the other lines are unknown.
-  await killedRun();
-  kill = () => {};
-  for (const _ of ['second', 'third']) {
-    const { code, stderr } = await run(args, { cwd, env });
-    expect(code, stderr).toBe(10);
-    expect(stderr).toContain('lacks records of earlier runs; lines without a result may have been applied');
-  }
-  const timesOf = new Map<string, Set<string>>();
-  for (const key of counts.keys()) {
-    const [name = '', , time = ''] = key.split(' ');
-    timesOf.set(name, (timesOf.get(name) ?? new Set()).add(time));
-  }
-  const sentWithTwoTimes = [...timesOf].filter(([name, times]) => times.size > 1 && !/^p[1-3]$/.test(name));
-  expect(sentWithTwoTimes).toEqual([]);
-  expect((await runBuilt([...args, '--retry-unknown'], { cwd, env })).code).toBe(0);
-  expect(entriesIn(cwd).map(({ exit_code }) => exit_code)).toEqual(Array(40).fill(0));
-});
-
-it('a rejected line that was sent again when its run was killed may have been applied', async () => {
-  const cwd = temporaryDirectory();
-  input(cwd, 3, chats);
-  let isRejecting = true;
-  let onAgain: (() => void) | undefined;
-  const { url, counts } = await countingServer(chats.keyOf, ({ key }, response) => {
-    // The outcome of this one stays unknown, so that the log is kept.
-    if (isRejecting && key === 'p2') return void response.destroy();
-    if (isRejecting) return answerJson(response, { detail: 'no' }, 400);
-    if (key === 'p1' && onAgain) return onAgain();
-    answerJson(response, chats.reply);
-  });
-  const args = ['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--concurrency', '1', '--resume'];
-  const env = { ...credentials, SVC_BASE_URL: url };
-  for (const _ of ['rejected', 'rejected again']) {
-    const { code, stderr } = await runBuilt(args, { cwd, env });
-    expect({ code, stderr }).toMatchObject({
-      code: 10,
-      stderr: expect.stringContaining('0 done, 2 failed, 1 unknown'),
-    });
-  }
-  isRejecting = false;
-  const child = start(args, { cwd, env });
-  onAgain = () => void child.kill('SIGKILL');
-  expect((await waitForExit(child)).signal).toBe('SIGKILL');
-  onAgain = undefined;
-  const resumed = await run(args, { cwd, env });
-  expect(resumed).toMatchObject({
-    code: 10,
-    stderr: expect.stringContaining('lines that may have been applied: 1-2; --resume --retry-unknown sends them again'),
-  });
-  expect(counts.get('p1')).toBe(3);
-  expect(entriesIn(cwd).map(({ exit_code, applied }) => [exit_code, applied])).toEqual([
-    [8, 'unknown'],
-    [8, 'unknown'],
-    [0, 'yes'],
-  ]);
-  expect(await runBuilt([...args, '--retry-unknown'], { cwd, env })).toMatchObject({ code: 0 });
-  expect(counts).toEqual(
-    new Map([
-      ['p1', 4],
-      ['p2', 2],
-      ['p3', 3],
-    ]),
-  );
-});
-
-it('checkpoints that are attacked send nothing twice and keep results on their lines', async () => {
-  const outcome = await attackCheckpoints(40, chance(11));
-  expect(outcome).toMatchObject({ sentTwice: 0, onWrongLine: 0, unexpected: 0 });
-  expect(outcome.refused).toBeGreaterThan(10);
-});
+import { calls, chats, entriesIn, writeInput } from './batch.ts';
 
 describe('a batch that is asked to end', () => {
   /** A server that responds to the first twenty requests, and to others only when the test allows it. */
@@ -207,7 +41,7 @@ describe('a batch that is asked to end', () => {
     ['SIGTERM', 143],
   ] as const)('by %s finishes the requests in flight, and is resumed later', async (signal, exit) => {
     const cwd = temporaryDirectory();
-    input(cwd, 50);
+    writeInput(cwd, 50);
     // The library that reads profiles must not listen for signals.
     writeFileSync(join(cwd, 'config.json'), '{"profiles":{}}');
     const { url, halts, release, counts } = await halting();
@@ -237,7 +71,7 @@ describe('a batch that is asked to end', () => {
     ['a second SIGTERM', ['SIGTERM', 'SIGTERM'], 143],
   ] as const)('by %s stops at once, and says what may have been applied', async (_, signals, exit) => {
     const cwd = temporaryDirectory();
-    input(cwd, 50);
+    writeInput(cwd, 50);
     const { url, halts, release, counts } = await halting();
     const env = { ...credentials, SVC_BASE_URL: url };
     const child = start(args, { cwd, env });
@@ -299,7 +133,7 @@ describe('a line that always fails', () => {
       '{"messages":',
       '"é\ud800"',
     ];
-    input(cwd, 30, chats, [...poison, JSON.stringify(chats.line(36))]);
+    writeInput(cwd, 30, chats, [...poison, JSON.stringify(chats.line(36))]);
     const { url } = await countingServer(chats.keyOf, ({ key }, response) => {
       if (key.length > 1_000_000) answerJson(response, { detail: 'too large' }, 413);
       else if (key === 'always 500') answerJson(response, {}, 500);
@@ -325,7 +159,7 @@ describe('a line that always fails', () => {
 describe('a server that stops', () => {
   it('and returns: every line succeeds in the end, and none twice', async () => {
     const cwd = temporaryDirectory();
-    input(cwd, 60, calls);
+    writeInput(cwd, 60, calls);
     let answered = 0;
     const { url, counts } = await countingServer(calls.keyOf, (_, response, request) => {
       answered += 1;
@@ -342,7 +176,7 @@ describe('a server that stops', () => {
 
   it('and is down for a while: the batch waits for it, and no line fails', async () => {
     const cwd = temporaryDirectory();
-    input(cwd, 40, chats);
+    writeInput(cwd, 40, chats);
     const port = await freePort();
     const env = { ...credentials, SVC_BASE_URL: `http://127.0.0.1:${port}` };
     const child = start(['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--retries', '0'], { cwd, env });
@@ -367,7 +201,7 @@ describe('a server that stops', () => {
     'and stays down: the batch gives up after --max-outage, and its lines stay unsent (%j)',
     async (retries) => {
       const cwd = temporaryDirectory();
-      input(cwd, 40, chats);
+      writeInput(cwd, 40, chats);
       const env = { ...credentials, SVC_BASE_URL: `http://127.0.0.1:${await freePort()}` };
       const args = ['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--max-outage', '1s', ...retries];
       const { code, stderr } = await runBuilt(args, { cwd, env });
@@ -380,7 +214,7 @@ describe('a server that stops', () => {
 
   it('and does not return: lines fail slowly, and the rest is sent later', async () => {
     const cwd = temporaryDirectory();
-    input(cwd, 200, chats);
+    writeInput(cwd, 200, chats);
     const port = await freePort();
     const env = { ...credentials, SVC_BASE_URL: `http://127.0.0.1:${port}` };
     const args = ['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl'];
@@ -395,41 +229,10 @@ describe('a server that stops', () => {
   });
 });
 
-describe.skipIf(noStrace() !== undefined)('a disk that is full', () => {
-  it.each([
-    ['write', []],
-    ['fdatasync', []],
-    ['write', ['--ordered']],
-    ['fdatasync', ['--ordered']],
-  ])('at the %s of a result ends the batch, and counts add up %j', async (name, more) => {
-    const args = ['call', 'start', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--local', '--concurrency', '2', ...more];
-    for (const [file, count] of [
-      ['out.jsonl', 3],
-      ['out.jsonl.journal', 4],
-    ] as const) {
-      if (name === 'fdatasync' && file === 'out.jsonl') continue;
-      const cwd = temporaryDirectory();
-      input(cwd, 40, calls);
-      const paths = [join(cwd, file)];
-      const { status, stderr } = withFault({ name, count, paths }, 'error=ENOSPC', [...args, '--resume'], '', cwd);
-      expect(status, stderr).toBe(12);
-      expect(stderr).toContain('the disk is full');
-      const [, lines, done, failed, unknown, unsent] =
-        /(\d+) lines: (\d+) done, (\d+) failed, (\d+) unknown, (\d+) not sent/.exec(stderr) ?? [];
-      expect(Number(lines)).toBe(40);
-      expect(Number(done) + Number(failed) + Number(unknown) + Number(unsent)).toBe(40);
-      expect(entriesIn(cwd).length).toBeGreaterThanOrEqual(Number(done));
-      const resumed = await run([...args, '--resume'], { cwd });
-      expect(resumed, resumed.stderr).toMatchObject({ code: 0 });
-      expect(entriesIn(cwd).map(({ line }) => line)).toEqual(Array.from({ length: 40 }, (_, at) => at + 1));
-    }
-  });
-});
-
 describe.runIf(hasTerminal)('on a terminal', () => {
   it('shows progress and a summary', async () => {
     const cwd = temporaryDirectory();
-    input(cwd, 30);
+    writeInput(cwd, 30);
     const { url } = await countingServer(chats.keyOf, (_, response) => answerJson(response, chats.reply));
     const env = { ...credentials, SVC_BASE_URL: url };
     const { code, screen } = await runOnTerminal(['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--rate', '40/s'], {
@@ -446,7 +249,7 @@ describe.runIf(hasTerminal)('on a terminal', () => {
 
 it('a reader that leaves stops the batch, which reports what was sent and lost', async () => {
   const cwd = temporaryDirectory();
-  input(cwd, 200);
+  writeInput(cwd, 200);
   const { url, counts } = await countingServer(chats.keyOf, (_, response) => answerJson(response, chats.reply));
   const env = { ...credentials, SVC_BASE_URL: url };
   const child = start(['chat', '--batch', 'in.jsonl'], { cwd, env });
@@ -462,7 +265,7 @@ it('a reader that leaves stops the batch, which reports what was sent and lost',
 
 it('a closed or discarded stdout is an error before anything is sent', async () => {
   const cwd = temporaryDirectory();
-  input(cwd, 20);
+  writeInput(cwd, 20);
   const { url, counts } = await countingServer(chats.keyOf, (_, response) => answerJson(response, chats.reply));
   const env = cleanEnv(cwd, { ...credentials, SVC_BASE_URL: url });
   const inShell = (redirection: string) =>

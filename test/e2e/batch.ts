@@ -4,10 +4,9 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { answerJson, countingServer } from '../support/counting-server.ts';
 import { cleanEnv, program, waitForExit } from '../support/process.ts';
-import { temporaryDirectory } from '../support/svc.ts';
+import { credentials, temporaryDirectory } from '../support/svc.ts';
 import { modelId, trajectoryText } from '../support/trajectories.ts';
 
-const credentials = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1' };
 const completion = { model: 'm', choices: [{ index: 0, message: { content: 'x' }, finish_reason: 'stop' }], usage: {} };
 
 /** An operation whose batches are killed: its lines, and how to distinguish its requests. */
@@ -110,6 +109,30 @@ const tokens: Kind = {
 
 /** The batches that are killed, by name. */
 export const kinds = { chats, calls, feedback, jobs, rows, sample, limit, tokens };
+
+/** A result of a batch. */
+interface Entry {
+  readonly line: number;
+  readonly exit_code: number;
+  readonly applied: string;
+}
+
+/** The results in `out.jsonl`, in order. */
+export function entriesIn(cwd: string): Entry[] {
+  const text = readFileSync(join(cwd, 'out.jsonl'), 'utf8');
+  return text === ''
+    ? []
+    : text
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line));
+}
+
+/** Writes `in.jsonl` with `count` lines of a kind, and then other lines. */
+export function writeInput(cwd: string, count: number, kind = chats, more: readonly string[] = []): void {
+  const lines = Array.from({ length: count }, (_, at) => JSON.stringify(kind.line(at + 1)));
+  writeFileSync(join(cwd, 'in.jsonl'), `${[...lines, ...more].join('\n')}\n`);
+}
 
 // A little more than what remains for each kill.
 const LINES_PER_KILL = 1.3;

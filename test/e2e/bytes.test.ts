@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { runBuilt } from '../support/built.ts';
 import { bodyOf, httpAnswer, rawServer } from '../support/raw-server.ts';
-
-const credentials = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1' };
+import { credentials } from '../support/svc.ts';
 
 async function sendRequest(
   args: readonly string[],

@@ -4,16 +4,15 @@ import { describe, expect, it } from 'vitest';
 import { runBuilt } from '../support/built.ts';
 import { inShell, start, waitForExit } from '../support/process.ts';
 import { httpAnswer, rawServer } from '../support/raw-server.ts';
-import { temporaryDirectory } from '../support/svc.ts';
+import { callStart, temporaryDirectory } from '../support/svc.ts';
 
 const response = '{"id":"i","trace_id":"t","n":9007199254740993,"f":1.0}';
-const call = ['call', 'start', '--project-id', 'a/b', '--op-name', 'x'];
 const account = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1' };
 
 describe('--jq', () => {
   it('filters the result of an operation with every digit, and prints strings raw', async () => {
     const server = await rawServer((socket) => socket.end(httpAnswer(response)));
-    const { code, stdout } = await runBuilt([...call, '--jq', '.n, .f, .id'], {
+    const { code, stdout } = await runBuilt([...callStart, '--jq', '.n, .f, .id'], {
       env: { ...account, SVC_BASE_URL: server.url },
     });
     expect({ code, stdout }).toEqual({ code: 0, stdout: '9007199254740993\n1.0\ni\n' });
@@ -43,9 +42,9 @@ describe('--jq', () => {
       socket.end(httpAnswer(response));
     });
     const env = { ...account, SVC_BASE_URL: server.url };
-    expect(await runBuilt([...call, '--jq', '.n |'], { env })).toMatchObject({ code: 2, stdout: '' });
+    expect(await runBuilt([...callStart, '--jq', '.n |'], { env })).toMatchObject({ code: 2, stdout: '' });
     expect(requests).toBe(0);
-    const failed = await runBuilt([...call, '--jq', '.id, (.n | keys)', '--error-format', 'json'], { env });
+    const failed = await runBuilt([...callStart, '--jq', '.id, (.n | keys)', '--error-format', 'json'], { env });
     expect(failed).toMatchObject({ code: 11, stdout: `i\n${response}\n` });
     expect(JSON.parse(failed.stderr).error).toMatchObject({
       applied: 'yes',

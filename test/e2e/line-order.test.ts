@@ -6,12 +6,10 @@ import type { HttpRequest, HttpResponse, Send } from '../../src/http/message.ts'
 import { runBuilt } from '../support/built.ts';
 import { type Answering, answerJson, countingServer } from '../support/counting-server.ts';
 import { noStrace, runWithFault } from '../support/strace.ts';
-import { svc, temporaryDirectory } from '../support/svc.ts';
+import { credentials, svc, temporaryDirectory } from '../support/svc.ts';
 import { calls, chats, feedback, jobs, type Kind } from './batch.ts';
 
 // The order of the steps of a line (docs/internals/decisions/0050), as a service and the files of a batch show it.
-
-const credentials = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1' };
 
 const linesOf = (path: string): string[] => readFileSync(path, 'utf8').trimEnd().split('\n');
 

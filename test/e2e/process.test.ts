@@ -4,10 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { cleanEnv, program, run, start, waitForExit } from '../support/process.ts';
 import { rawServer } from '../support/raw-server.ts';
-import { svc, temporaryDirectory } from '../support/svc.ts';
-
-const credentials = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1' };
-const call = ['call', 'start', '--project-id', 'a/b', '--op-name', 'x'];
+import { callStart, credentials, svc, temporaryDirectory } from '../support/svc.ts';
 
 function shell(line: string, env: Readonly<Record<string, string>> = {}, cwd = temporaryDirectory()) {
   const script = line.replaceAll('svc ', `"${process.execPath}" "${program}" `);
@@ -128,7 +125,7 @@ describe('the process', () => {
     async (signal, code, name) => {
       const server = await rawServer(() => child.kill(signal));
       const id = '0123456789abcdef';
-      const child = start([...call, '--id', id, '--error-format', 'json'], {
+      const child = start([...callStart, '--id', id, '--error-format', 'json'], {
         env: { ...credentials, SVC_BASE_URL: server.url },
       });
       const result = await waitForExit(child);

@@ -1,9 +1,7 @@
 import { createServer } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { connectProxy, listening } from '../support/secure-servers.ts';
-import { svc } from '../support/svc.ts';
-
-const call = ['call', 'start', '--project-id', 'a/b', '--op-name', 'x'];
+import { callStart, svc } from '../support/svc.ts';
 
 async function through(proxy: string, base = 'https://svc.test', flags: readonly string[] = []) {
   const env = {
@@ -13,7 +11,7 @@ async function through(proxy: string, base = 'https://svc.test', flags: readonly
     HTTPS_PROXY: proxy,
     HTTP_PROXY: proxy,
   };
-  return svc([...call, '--retries', '1', '--allow-http', ...flags], { env });
+  return svc([...callStart, '--retries', '1', '--allow-http', ...flags], { env });
 }
 
 describe('a proxy that fails is named as the cause, and nothing is sent', () => {

@@ -2,13 +2,13 @@ import { createServer, type Socket } from 'node:net';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { start, waitForExit } from '../support/process.ts';
+import { callStart } from '../support/svc.ts';
 import { peakOf } from './peak.ts';
 
 const MEBIBYTE = 1024 * 1024;
 const json = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n';
 const events = 'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n';
 const chat = ['chat', 'hi', '-m', 'm'];
-const call = ['call', 'start', '--project-id', 'a/b', '--op-name', 'x'];
 const chunk = (content: string): string =>
   `data: {"choices":[{"index":0,"delta":{"content":${JSON.stringify(content)}}}]}\n\n`;
 const repeatedly = (text: string, bytes: number): Buffer => Buffer.alloc(bytes, text);
@@ -26,7 +26,7 @@ interface Bomb {
 const bombs: readonly Bomb[] = [
   {
     name: 'headers without end',
-    args: call,
+    args: callStart,
     head: 'HTTP/1.1 200 OK\r\n',
     again: `X-A: ${'a'.repeat(999)}\r\n`,
     code: 8,
@@ -34,7 +34,7 @@ const bombs: readonly Bomb[] = [
   },
   {
     name: 'answers 103 without end',
-    args: call,
+    args: callStart,
     head: '',
     again: 'HTTP/1.1 103 Early Hints\r\nLink: </>\r\n\r\n',
     code: 8,
@@ -58,7 +58,7 @@ const bombs: readonly Bomb[] = [
   },
   {
     name: 'a chunk extension without end',
-    args: [...call, '--timeout', '2s'],
+    args: [...callStart, '--timeout', '2s'],
     head: `${json}Transfer-Encoding: chunked\r\n\r\n5;`,
     again: 'x'.repeat(65_536),
     code: 8,
@@ -103,7 +103,7 @@ const bombs: readonly Bomb[] = [
   },
   {
     name: '30 MiB of members',
-    args: call,
+    args: callStart,
     head: Buffer.concat([
       Buffer.from(`${json}Content-Length: ${30 * MEBIBYTE + 9}\r\n\r\n{"id":"i"`),
       repeatedly(',"aaaaa":11', 30 * MEBIBYTE - ((30 * MEBIBYTE) % 11)),
@@ -139,7 +139,7 @@ const bombs: readonly Bomb[] = [
   },
   {
     name: 'a byte at a time',
-    args: [...call, '--timeout', '2s'],
+    args: [...callStart, '--timeout', '2s'],
     head: `${json}\r\n{`,
     again: ' ',
     code: 11,
@@ -207,7 +207,7 @@ const bombs: readonly Bomb[] = [
   },
   {
     name: 'an error page without end',
-    args: call,
+    args: callStart,
     head: 'HTTP/1.1 400 Bad Request\r\nContent-Type: text/html\r\n\r\n',
     again: 'x'.repeat(65_536),
     code: 5,

@@ -6,7 +6,7 @@ import type { Runtime } from '../../src/runtime.ts';
 import { closedPort } from '../support/faults.ts';
 import { figure } from '../support/figure.ts';
 import { httpAnswer, rawServer } from '../support/raw-server.ts';
-import { type Result, type Setting, svc, temporaryDirectory } from '../support/svc.ts';
+import { callStart, type Result, type Setting, svc, temporaryDirectory } from '../support/svc.ts';
 import { ascii, beyond, leakingFiles, leaksIn, outcomes } from './canaries.ts';
 
 /** A place a secret comes from. */
@@ -22,7 +22,6 @@ interface Source {
 }
 
 const chat = ['chat', 'x', '-m', 'm', '--no-stdin'];
-const call = ['call', 'start', '--project-id', 'a/b', '--op-name', 'x'];
 const profile = (settings: object) => (url: string) => ({
   'config/config.json': JSON.stringify({ current: 'p', profiles: { p: { base_url: url, ...settings } } }),
 });
@@ -31,7 +30,7 @@ const body = `{"messages":[{"role":"user","content":"x"}],"model":"m","cache_sal
 
 const sources: readonly Source[] = [
   { name: 'SVC_TOKEN', args: chat, env: { SVC_TOKEN: ascii } },
-  { name: 'SVC_PASSWORD', args: call, env: { SVC_USERNAME: 'api', SVC_PASSWORD: beyond } },
+  { name: 'SVC_PASSWORD', args: callStart, env: { SVC_USERNAME: 'api', SVC_PASSWORD: beyond } },
   {
     name: 'a token file',
     args: chat,
@@ -41,13 +40,13 @@ const sources: readonly Source[] = [
   { name: 'a token on stdin', args: chat, login: { args: ['--token-stdin'], stdin: ascii } },
   {
     name: 'a password file',
-    args: call,
+    args: callStart,
     login: { args: ['--username', 'api', '--password-file', 'secret.txt'] },
     files: () => ({ 'secret.txt': beyond }),
   },
   {
     name: 'a password on stdin',
-    args: call,
+    args: callStart,
     login: { args: ['--username', 'api', '--password-stdin'], stdin: `${beyond}\r\n` },
   },
   {
@@ -59,7 +58,7 @@ const sources: readonly Source[] = [
   { name: '-H', args: [...chat, '-H', `X-Api-Key: ${ascii}`], env: token },
   {
     name: '--header for a call',
-    args: [...call, `--header=X-Secret: ${ascii}`],
+    args: [...callStart, `--header=X-Secret: ${ascii}`],
     env: { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1' },
   },
   {

@@ -4,11 +4,10 @@ import { createServer } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { cleanEnv, program, run, waitForExit } from '../support/process.ts';
 import { httpAnswer, rawServer } from '../support/raw-server.ts';
-import { temporaryDirectory } from '../support/svc.ts';
+import { callStart, temporaryDirectory } from '../support/svc.ts';
 import { hasTerminal, runOnTerminal } from '../support/terminal.ts';
 
 const credentials = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1', SVC_RETRIES: '0' };
-const call = ['call', 'start', '--project-id', 'a/b', '--op-name', 'x'];
 // Longer than it takes a spinner to appear.
 const SLOW = 600;
 const reply = httpAnswer('{"id":"i","trace_id":"t"}');
@@ -56,7 +55,7 @@ describe('before the connection is made', () => {
     const env = proxied
       ? { SVC_BASE_URL: 'https://svc.test', HTTPS_PROXY: `http://${silent}` }
       : { SVC_BASE_URL: `https://${silent}` };
-    const { code, stderr } = await run([...call, '--timeout', '1s', '--error-format', 'json'], {
+    const { code, stderr } = await run([...callStart, '--timeout', '1s', '--error-format', 'json'], {
       env: { ...credentials, ...env },
     });
     expect(code).toBe(7);
@@ -69,8 +68,8 @@ describe('a signal', () => {
   it.each([
     ['SIGINT', ['chat', 'hi', '-m', 'm'], 'may be charged twice'],
     ['SIGTERM', ['chat', 'hi', '-m', 'm'], 'may be charged twice'],
-    ['SIGINT', [...call, '--retries', '3'], 'with the same ids'],
-    ['SIGTERM', [...call, '--retries', '3'], 'with the same ids'],
+    ['SIGINT', [...callStart, '--retries', '3'], 'with the same ids'],
+    ['SIGTERM', [...callStart, '--retries', '3'], 'with the same ids'],
   ] as const)('%s while svc waits for a response, with a file as stdin: %s', async (signal, args, advice) => {
     let arrived = (): void => {};
     const when = new Promise<void>((resolve) => {
@@ -88,7 +87,7 @@ describe('a signal', () => {
 describe('an applied request is never reported as not applied', () => {
   it('a disk that is full after the response', async () => {
     const { url } = await rawServer((socket) => socket.end(reply));
-    const result = await redirected('>/dev/full', [...call, '--error-format', 'json'], url);
+    const result = await redirected('>/dev/full', [...callStart, '--error-format', 'json'], url);
     expect(result.code).toBe(12);
     const { error } = JSON.parse(result.stderr);
     expect(error).toMatchObject({ applied: 'yes', attempts: 1 });
@@ -97,7 +96,7 @@ describe('an applied request is never reported as not applied', () => {
 
   it('a closed stderr does not keep a request from being sent', async () => {
     const { url, received } = await rawServer((socket) => socket.end(reply));
-    const { code, stdout } = await redirected('2>&-', [...call, '--set', 'foo=1', '-v'], url);
+    const { code, stdout } = await redirected('2>&-', [...callStart, '--set', 'foo=1', '-v'], url);
     expect({ code, stdout, requests: received.length }).toEqual({
       code: 0,
       stdout: '{"id":"i","trace_id":"t"}\n',
@@ -109,7 +108,7 @@ describe('an applied request is never reported as not applied', () => {
 describe.runIf(hasTerminal)('a terminal that does not know its width', () => {
   it('is not filled by a spinner', async () => {
     const { url } = await rawServer((socket) => void setTimeout(() => socket.end(reply), SLOW));
-    const { code, screen } = await runOnTerminal([...call, '-q'], {
+    const { code, screen } = await runOnTerminal([...callStart, '-q'], {
       columns: 0,
       env: { ...credentials, SVC_BASE_URL: url },
     });

@@ -5,11 +5,10 @@ import { contents, selfSigned } from '../support/certificates.ts';
 import { run } from '../support/process.ts';
 import { httpAnswer, rawServer } from '../support/raw-server.ts';
 import { secureServer } from '../support/secure-servers.ts';
-import { temporaryDirectory } from '../support/svc.ts';
+import { callStart, temporaryDirectory } from '../support/svc.ts';
 
 const groups = new URL('../demo/groups.jsonl', import.meta.url).pathname;
 const train = ['train', '--model-id', '0190b5c0-0000-7000-8000-000000000001', groups];
-const call = ['call', 'start', '--project-id', 'a/b', '--op-name', 'x'];
 const chat = ['chat', 'hi', '-m', 'm'];
 const credentials = { SVC_TOKEN: 'tok-en-1', SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_RETRIES: '0' };
 
@@ -20,7 +19,7 @@ describe('an HTML page with status 200', () => {
     rawServer((socket) => socket.end(httpAnswer(page, '200 OK', 'Content-Type: text/html\r\n')));
 
   it.each([
-    ['a call', call],
+    ['a call', callStart],
     ['a chat', chat],
     ['a chat as JSON', [...chat, '--json']],
     ['a streamed chat', [...chat, '--format', 'jsonl']],
@@ -44,7 +43,10 @@ describe('an HTML page with status 200', () => {
     const { url } = await pageServer();
     const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'o.json'), 'old');
-    const { code, stderr } = await run([...call, '-o', 'o.json'], { cwd, env: { ...credentials, SVC_BASE_URL: url } });
+    const { code, stderr } = await run([...callStart, '-o', 'o.json'], {
+      cwd,
+      env: { ...credentials, SVC_BASE_URL: url },
+    });
     expect(code, stderr).toBe(11);
     expect(stderr).toContain('the partial output is in o.json.partial');
     expect(stderr).not.toContain('the request was applied');
@@ -91,7 +93,7 @@ describe('http to a port that speaks TLS', () => {
     secureServer(contents(selfSigned(temporaryDirectory(), 'server', 'DNS:localhost')));
 
   it.each([
-    ['a call', call],
+    ['a call', callStart],
     ['a chat', chat],
     ['a streamed chat', [...chat, '--format', 'jsonl']],
     ['a training job', train],

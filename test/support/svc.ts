@@ -37,6 +37,12 @@ interface Program {
   readonly complete: (runtime: Runtime) => Promise<string>;
 }
 
+/** Credentials of every request, as a user sets them in the environment. */
+export const credentials = { SVC_USERNAME: 'api', SVC_PASSWORD: 'pass-word-1', SVC_TOKEN: 'tok-en-1' };
+
+/** A command whose flags are a complete body. */
+export const callStart = ['call', 'start', '--project-id', 'a/b', '--op-name', 'x'];
+
 const docs = new URL('../../docs', import.meta.url).pathname;
 const keychain = new URL('../../bin/keychain.js', import.meta.url).pathname;
 
