@@ -8,6 +8,7 @@ import { type Flag, flagTerm } from '../src/flag.ts';
 import { faultEffectTerms, selectingFaultTerms } from '../src/local-service/fault-rule.ts';
 import type { OtherPath } from '../src/local-service/routes.ts';
 import { serviceLimits } from '../src/local-service/service-context.ts';
+import { filterNames, PAGE_TABLES } from '../src/local-service/store/page-queries.ts';
 import { allOperations } from '../src/operations/all-operations.ts';
 import { chatOperation } from '../src/operations/chat.ts';
 import type { Operation } from '../src/operations/operation.ts';
@@ -175,7 +176,7 @@ function localModelSection(): string[] {
 // About `svc serve` and `--local`: paths, limits, durability and backup.
 const ofPage = 'Basic, or Bearer with a token of the page';
 const calls =
-  'calls, newest first, as `{"rows":[...],"next":...}`; `?before=` with `next` gives the following ones, and filters are those in the URL of the page; others are a 400 that lists them';
+  'traces, newest first, as `{"rows":[...],"next":...}`; `?before=` with `next` gives the following ones, `sort=` (`start`, `duration` or `failures`) and `order=ascending` another order';
 
 /** Credentials and response of each path; undefined for the files of the page. */
 const paths: { readonly [path in OtherPath]: readonly [credentials: string, response: string] | undefined } = {
@@ -190,9 +191,15 @@ const paths: { readonly [path in OtherPath]: readonly [credentials: string, resp
   '/page/jobs': ['the same', 'training jobs, in that form'],
   '/page/chats': ['the same', 'chats, in that form'],
   '/page/record': ['the same', 'with `?table=jobs&id=…`, one of them; of calls and feedback also with `project=`'],
-  '/page/trace': ['the same', 'with `?id=…`, the calls of a trace'],
-  '/page/lint': ['the same', 'with `?job=…`, the findings in a job'],
-  '/page/export': ['the same', 'with `?table=calls`, all that match the filters, as JSON Lines'],
+  '/page/trace': [
+    'the same',
+    'with `?id=…`, the calls of a trace with duration, failure and feedback; the filters of calls mark those that match',
+  ],
+  '/page/lint': ['the same', 'with `?job=…`, the findings in a job; with `with=…`, beside those of another'],
+  '/page/export': [
+    'the same',
+    'with `?table=…` (`calls`, `feedback`, `jobs` or `chats`), the records that match the filters of that list, as JSON Lines: of calls, those of the traces as they were sent, without feedback',
+  ],
   '/page/login': ['none', 'POST: exchanges the code of a login link for a token of the page'],
   '/healthz': ['none', '200 while the data can be used, else 503'],
   '/metrics': ['Basic', 'counts and durations of requests, in the text format of Prometheus'],
@@ -205,6 +212,14 @@ function localServiceSection(): string[] {
     markdownTable(
       ['path', 'credentials', 'response'],
       Object.entries(paths).flatMap(([path, row]) => (row ? [[`\`${path}\``, ...row]] : [])),
+    ),
+    'The filters are those in the URL of the page; without any, all records match, and others are a 400 that lists them. `from` and `until` (exclusive) are milliseconds since 1970, `failed` is `yes` or `no`, `duration` is like `>2s`, `value` is like `<0.5`, and `q` is a search.',
+    markdownTable(
+      ['list', 'filters'],
+      PAGE_TABLES.map((table) => [
+        `\`${table}\``,
+        [...filterNames(table), 'from', 'until'].map((name) => `\`${name}\``).join(', '),
+      ]),
     ),
     'It rejects requests with a `Host` that is not loopback, requests from another origin or site, and compressed bodies (415). Its limits:',
     markdownTable(['limit', 'value'], limitRows()),

@@ -2,6 +2,7 @@ import { Failure, type Issue } from '../errors.ts';
 import { fieldFlag, flagName, type Shape } from '../fields/field.ts';
 import type { Finding } from '../fields/finding.ts';
 import { likelyJson } from '../fields/mismatch-message.ts';
+import { stringFormats } from '../fields/string-formats.ts';
 import { flagTerm } from '../flag.ts';
 import type { JsonNode, JsonPath } from '../json/json-node.ts';
 import { formatJsonPath, getMember, kindOf, membersOf, nodeAtPath, rootOf } from '../json/json-node.ts';
@@ -312,7 +313,10 @@ function sourceHint(path: JsonPath, operation: Operation, { isExact, origin, pro
       return `; or give --${flag}${shorthand.kind === 'age' ? `, such as --${flag} 7d` : ''}`;
   if (!origin && typeof operands?.as === 'object' && operands.as.filesOf === name)
     return '; or give files as arguments';
-  const fill = isExact ? undefined : target.fields[name]?.fill;
+  const { [name]: field } = target.fields;
+  const form = origin === 'tool' && field?.type === 'string' && field.format ? stringFormats[field.format] : undefined;
+  if (form) return `: ${form.description}`;
+  const fill = isExact ? undefined : field?.fill;
   if (fill !== 'project' && fill !== 'model') return '';
   const stored = profile?.isLocal ? ' (the local service uses no profile)' : `, or ${name} in the profile`;
   return `; or set SVC_${name.toUpperCase()}${stored}`;

@@ -256,7 +256,8 @@ describe('tools', () => {
     const calls = [call('feedback_schema', { project_id: 'a/b' }), call('train', { model_id: crypto.randomUUID() })];
     const lines = await exchange(calls, ['--local', '--allow', 'train']);
     const messages = lines.map((line) => JSON.parse(JSON.parse(line).result.content[0].text).error.issues);
-    expect(messages).toEqual(Array(2).fill([expect.objectContaining({ message: 'is required' })]));
+    const missing = { message: expect.stringMatching(/^is required(?:: a time like .*)?$/) };
+    expect(messages).toEqual(Array(2).fill([expect.objectContaining(missing)]));
   });
 
   it('are one line, also where the service breaks the lines of its JSON', async () => {
@@ -317,10 +318,37 @@ describe('tools', () => {
     const { stdout } = await run(['mcp', '--local'], {
       stdin: `${JSON.stringify(call('chat', { ...chat, max_tokens: 5, unknown: 1 }))}\n`,
     });
-    const { content } = JSON.parse(stdout).result;
-    expect(content.slice(1).map(({ text }: { text: string }) => text)).toEqual([
+    const warnings = (line: string) => {
+      const { content } = JSON.parse(line).result;
+      return content.slice(1).map(({ text }: { text: string }) => text);
+    };
+    const expected = [
       expect.stringMatching(/^Warning: arguments:1:\d+ max_tokens: is deprecated/),
       expect.stringMatching(/^Warning: arguments:1:\d+ unknown: is not a known field/),
+    ];
+    expect(warnings(stdout)).toEqual(expected);
+    const fails = { ...chat, max_tokens: 5, unknown: 1, stream: 1 };
+    const failed = await run(['mcp', '--local'], { stdin: `${JSON.stringify(call('chat', fails))}\n` });
+    expect(warnings(failed.stdout)).toEqual(expected);
+    // Not only those of the body: the credential of another machine goes over plain HTTP.
+    const refused = await run(['mcp', '--base-url', 'http://svc.invalid', '--allow-http', '--retries', '0'], {
+      env: { SVC_TOKEN: 'token-of-a-test' },
+      stdin: `${JSON.stringify(call('chat', chat))}\n`,
+    });
+    expect(warnings(refused.stdout)).toEqual(['Warning: the credential goes to http://svc.invalid over plain http']);
+  });
+
+  it('show the forms of required fields that are missing', async () => {
+    const args = { feedback_id: 'a', feedback_type: 'b', payload: {} };
+    const { stdout } = await run(['mcp', '--local', '--allow', 'feedback_replace'], {
+      stdin: `${JSON.stringify(call('feedback_replace', args))}\n`,
+    });
+    expect(JSON.parse(JSON.parse(stdout).result.content[0].text).error.issues).toEqual([
+      { at: 'arguments:1:1', path: 'project_id', message: 'is required: a project like <entity>/<project>' },
+      {
+        ...{ at: 'arguments:1:1', path: 'svc_ref' },
+        message: expect.stringContaining('a call ref like svc:///<entity>/<project>/call/<call_id>'),
+      },
     ]);
   });
 

@@ -21,7 +21,6 @@ import { operationAt, type typedOperations } from '../../operations/all-operatio
 import { feedbackReplaceOperation } from '../../operations/feedback-replace.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { failureJson } from '../../output/failure-text.ts';
-import type { Reporter } from '../../output/reporter.ts';
 import { createTraceContext, readTraceParent } from '../../trace/trace-context.ts';
 
 export interface McpTool {
@@ -45,7 +44,7 @@ const toolsByPath: {
   '/feedback/replace': {
     title: 'Replace feedback',
     about:
-      'Deletes the record with the feedback id and stores a new one. With an id, the new record has that id, so that the same request does not create a second one.',
+      'Deletes the record with the feedback id and stores a new one, whose id is id, or a generated one. To create a record, give a new UUID as both feedback_id and id; to correct it, send both again with another payload; to take it back, with the payload {}. There is no operation that reads or deletes records.',
   },
   '/v1/preview/training-jobs': { title: 'Create training job' },
 };
@@ -136,13 +135,14 @@ export async function runTool(
     warnings.push(`Warning: ${text}`);
     await context.report.warn(text);
   };
+  const callContext = { ...context, report: { ...context.report, warn } };
   try {
-    const outcome = await sendArguments(operation, args, traceParent, options, { ...context, warn }, memory);
+    const outcome = await sendArguments(operation, args, traceParent, options, callContext, memory);
     const { doc, failure } = outcome;
+    warnings.push(...outcome.warnings.map((warning) => `Warning: ${warning}`));
     // A request that was applied is paid for: so the partial output of an incomplete or invalid response is returned, too.
     if (failure || !doc)
-      return errorResult(failure ? failureJson(failure, redact) : '', doc ? firstText(outcome.bytes) : '');
-    warnings.push(...outcome.warnings.map((warning) => `Warning: ${warning}`));
+      return errorResult(failure ? failureJson(failure, redact) : '', ...warnings, doc ? firstText(outcome.bytes) : '');
     const bytes = outcome.bytes.length;
     if (bytes <= MAX_RESULT_BYTES)
       return {
@@ -152,7 +152,7 @@ export async function runTool(
     const note = `The response has ${formatByteSize(bytes)}; these are the first ${formatByteSize(MAX_RESULT_BYTES)}. The request was applied.`;
     return errorResult(note, ...warnings, firstText(outcome.bytes));
   } catch (error) {
-    return errorResult(failureJson(toFailure(error), redact));
+    return errorResult(failureJson(toFailure(error), redact), ...warnings);
   } finally {
     memory.release();
   }
@@ -163,7 +163,7 @@ async function sendArguments(
   args: string,
   traceParent: string | undefined,
   options: ServiceOptions,
-  context: Context & Pick<Reporter, 'warn'>,
+  context: Context,
   memory: ResponseMemory,
 ): Promise<ReadOutcome> {
   const { runtime } = context;
@@ -176,7 +176,7 @@ async function sendArguments(
     { settings: { ...settings.defaults, trace }, base: { whole: { label: 'arguments', bytes: Buffer.from(args) } } },
     createBodyInputs(context),
   );
-  await enforceChecks(draft, operation, { ...settings, origin: 'tool' }, context);
+  await enforceChecks(draft, operation, { ...settings, origin: 'tool' }, context.report);
   const isTraining = typeof operation.arguments?.as === 'object';
   const guard = isTraining ? createJobGuard(createTrainingJob(draft, ['mcp'], settings), false, context) : undefined;
   return sendAlone(prepareRequest(settings, draft), settings, context, { guard, memory });
