@@ -19,7 +19,7 @@ import { writeJson } from '../../json/write-json.ts';
 import type { Operation } from '../../operations/operation.ts';
 import { createTrajectoryChecks } from '../../train/stream/checks.ts';
 import { readTrajectories } from '../../train/stream/reader.ts';
-import { createEnvelope, InvalidTextError } from '../../train/stream/text-error.ts';
+import { createEnvelope, InvalidTextError } from '../../train/stream/text-position.ts';
 import { createChunkBatcher } from '../../train/stream/upload.ts';
 import { yieldToEventLoop } from '../event-loop.ts';
 import { invalidJsonFinding, receiveBody, refuseFindings } from '../operation-route.ts';

@@ -21,7 +21,7 @@ import { compareNumberLiterals } from '../../json/number-literal.ts';
 import { compactChunks, tokenEnd } from '../../json/write-json.ts';
 import type { TrajectoryChecks } from '../../train/stream/checks.ts';
 import type { TrajectoryPart } from '../../train/stream/reader.ts';
-import { InvalidTextError } from '../../train/stream/text-error.ts';
+import { InvalidTextError } from '../../train/stream/text-position.ts';
 import type { LintKind } from './lint-kinds.ts';
 
 /** Reports a finding in a trajectory, with the offset in its text and the path inside it. */

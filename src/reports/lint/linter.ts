@@ -16,7 +16,12 @@ import {
 import { compareNumberLiterals } from '../../json/number-literal.ts';
 import { createTrajectoryChecks } from '../../train/stream/checks.ts';
 import { readTrajectories, type TextForm, type TrajectoryPart } from '../../train/stream/reader.ts';
-import { createEnvelope, InvalidTextError, locationInside, type TextLocation } from '../../train/stream/text-error.ts';
+import {
+  createEnvelope,
+  InvalidTextError,
+  locationInside,
+  type TextLocation,
+} from '../../train/stream/text-position.ts';
 import { createDistribution, createSpacedSample } from '../distribution.ts';
 import type { LintKind } from './lint-kinds.ts';
 import { checkAllowingNonFinite, createToolsHasher, lintTrajectory, truncateText } from './lint-trajectory.ts';

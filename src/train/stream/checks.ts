@@ -26,7 +26,7 @@ import {
   parseTextAt,
   type TextLocation,
   type TextPart,
-} from './text-error.ts';
+} from './text-position.ts';
 
 export type TrajectoryChecks = ReturnType<typeof createTrajectoryChecks>;
 
@@ -199,7 +199,7 @@ function recordHint(record: JsonNode, label: string, container: TrajectoryPart['
   const reward = rewardFilter(record, keys);
   const form = forms.find(({ has }) => has.every((names) => names.some((name) => isUsed(record, name))));
   const hasResponse = firstStringMember(itemsAt(record, 'messages').at(-1), 'role') === 'assistant';
-  if (form?.of === 'messages' && reward === undefined && container === 'alone')
+  if (form?.isChat && reward === undefined && container === 'alone')
     return hasResponse
       ? 'these look like chats for supervised training; svc trains on rewards; run: svc help training'
       : `these look like chat bodies: svc chat --batch ${label === 'stdin' ? '-' : shellWord(label)}`;
@@ -245,7 +245,8 @@ function groupingHint(trajectory: JsonNode): string {
 const asMessages = 'def m($role): if type == "string" then [{role: $role, content: .}] else . // [] end; ';
 
 interface RecordForm {
-  readonly of: 'messages' | 'other';
+  /** Its records are also the input of other commands. */
+  readonly isChat?: true;
   readonly name: string;
   /** Names of the fields that make it this form: of each list, one. */
   readonly has: readonly (readonly string[])[];
@@ -259,14 +260,12 @@ const firstMessage = (list: string): string => `(${list} | map(select(.role == "
 
 const forms: readonly RecordForm[] = [
   {
-    of: 'other',
     name: 'trajectories of rLLM',
     has: [['steps']],
     messages: (steps) => `(${steps}[-1].chat_completions // [])`,
     task: (steps) => firstMessage(`(${steps}[-1].chat_completions // [])`),
   },
   {
-    of: 'other',
     name: 'rollouts of NeMo Gym',
     has: [['responses_create_params'], ['response']],
     messages: (request, response) =>
@@ -274,14 +273,12 @@ const forms: readonly RecordForm[] = [
     task: (request) => `${request}.input`,
   },
   {
-    of: 'other',
     name: 'rollouts of NeMo RL',
     has: [['message_log']],
     messages: (log) => `[${log}[] | {role, content}]`,
     task: firstMessage,
   },
   {
-    of: 'other',
     name: 'prompts and completions (TRL, prime-rl, verl or a table)',
     has: [
       ['prompt', 'input', 'question', 'instruction', 'query', 'problem'],
@@ -290,13 +287,12 @@ const forms: readonly RecordForm[] = [
     messages: (prompt, completion) => `((${prompt} | m("user")) + (${completion} | m("assistant")))`,
   },
   {
-    of: 'other',
     name: 'conversations with from and value',
     has: [['conversations']],
     messages: (list) => `[${list}[] | {role: ({human: "user", gpt: "assistant"}[.from] // .from), content: .value}]`,
     task: (list) => `${list}[0].value`,
   },
-  { of: 'messages', name: 'chats with rewards', has: [['messages']], messages: (list) => list, task: firstMessage },
+  { isChat: true, name: 'chats with rewards', has: [['messages']], messages: (list) => list, task: firstMessage },
 ];
 
 const containers = {

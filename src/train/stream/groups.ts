@@ -6,7 +6,7 @@ import { type JsonPath, parseJsonPath } from '../../json/json-node.ts';
 import { createTrajectoryChecks, type TrajectoryChecks } from './checks.ts';
 import { readTrajectories, type TextForm, type TrajectoryEvent } from './reader.ts';
 import type { TextSource } from './source.ts';
-import { createEnvelope, InvalidTextError } from './text-error.ts';
+import { createEnvelope, InvalidTextError } from './text-position.ts';
 import { createChunkBatcher, SENDABLE_BUFFERS } from './upload.ts';
 
 /** The trajectories of a body, parsed and checked while they are first read; then their byte ranges are read again as they are. */

@@ -6,8 +6,12 @@ import { type JsonDocument, kindName, rootOf, stringOf } from '../../json/json-n
 import { skipValue, skipWhitespace } from '../../json/parse-json.ts';
 import { hasByteOrderMark, rejectUtf16 } from '../../json/utf8.ts';
 import { scalarEnd } from '../../json/write-json.ts';
-import { appendChunk, bytesSince, type Cursor, createCursor, cursorLocation } from './cursor.ts';
 import {
+  appendChunk,
+  bytesSince,
+  type Cursor,
+  createCursor,
+  cursorLocation,
   InvalidTextError,
   invalidJsonError,
   locationInside,
@@ -15,7 +19,7 @@ import {
   type TextLocation,
   type TextPart,
   withLocation,
-} from './text-error.ts';
+} from './text-position.ts';
 
 /** A trajectory, or any other value in place of one. */
 export interface TrajectoryPart {
@@ -243,12 +247,15 @@ function* emitTrajectory(
 
 // An unclosed string would end in the next record. Other errors are left to who parses the value.
 function rejectCutString(bytes: Buffer, location: TextLocation): void {
-  if (!bytes.includes('\n{')) return;
+  if (bytes.includes('\n{'))
+    parseOrThrowIf((offset) => bytes.subarray(offset, offset + 3).includes('\n{'), bytes, location);
+}
+
+function parseOrThrowIf(isFatal: (offset: number) => boolean, bytes: Buffer, location: TextLocation): void {
   try {
     parseTextAt(bytes, location);
   } catch (error) {
-    const offset = error instanceof InvalidTextError ? error.location.offset - location.offset : 0;
-    if (bytes.subarray(offset, offset + 3).includes('\n{')) throw error;
+    if (isFatal(error instanceof InvalidTextError ? error.location.offset - location.offset : 0)) throw error;
   }
 }
 
@@ -337,22 +344,13 @@ function* advancePastValue(cursor: Cursor): EventGenerator {
   while (!advance() && (isDelimited || !cursor.isEnded)) {
     const bytes = bytesSince(cursor, location);
     if (cursor.isEnded || bytes.length > nextCheckBytes) {
-      parseBeginning(bytes, location, cursor.isEnded);
+      // More bytes can make the beginning of a value valid.
+      parseOrThrowIf((offset) => cursor.isEnded || offset < bytes.length - UNCERTAIN_TAIL_BYTES, bytes, location);
       nextCheckBytes *= 2;
     }
     yield undefined;
   }
   if (bytesSince(cursor, location).length === 0) yield* throwUnexpected(cursor, 'a value');
-}
-
-// Throws InvalidTextError for the beginning of a value if no more bytes can make it valid.
-function parseBeginning(bytes: Buffer, location: TextLocation, isAll: boolean): void {
-  try {
-    parseTextAt(bytes, location);
-  } catch (error) {
-    const offset = error instanceof InvalidTextError ? error.location.offset - location.offset : 0;
-    if (isAll || offset < bytes.length - UNCERTAIN_TAIL_BYTES) throw error;
-  }
 }
 
 function* throwUnexpected(cursor: Cursor, expected: string): EventGenerator<never> {

@@ -1,5 +1,5 @@
 import { readTrajectories, type TextForm, type TrajectoryEvent } from '../../../src/train/stream/reader.ts';
-import { InvalidTextError, type TextLocation } from '../../../src/train/stream/text-error.ts';
+import { InvalidTextError, type TextLocation } from '../../../src/train/stream/text-position.ts';
 
 /** The events as text: `group 1:2`, `trajectory 1:17 {...}`; texts in pieces are joined. */
 export async function eventsIn(pieces: readonly Uint8Array[], form: TextForm): Promise<string[]> {
