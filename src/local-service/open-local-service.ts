@@ -19,7 +19,7 @@ import { bufferedResponder, IncompleteBodyError, modelsResponder } from './opera
 import { pageResponders } from './page-routes.ts';
 import { createRequestMetrics, type RequestSummary } from './request-metrics.ts';
 import { HttpError, httpErrorResponse, jsonResponse, requestPath, textResponse, toHttpError } from './responses.ts';
-import { type OtherPath, routeAt } from './routes.ts';
+import { type OtherPath, type Route, routeAt } from './routes.ts';
 import type { Respond, ServiceContext } from './service-context.ts';
 import { type AcceptedCredentials, authenticateRequest } from './service-credentials.ts';
 import { createEmbeddedStore, deleteAbandonedTrajectories, openStore } from './store/open-store.ts';
@@ -76,22 +76,17 @@ export async function openLocalService(
   const store = openedStore ?? (await openServiceStore({ databaseFile, postgres, trust }, now()));
   const context = { ...options, store, directory: dirname(databaseFile), maxBodyBytes, now, randomBytes, elapsed };
   const metrics = createRequestMetrics(onRequestEnd, elapsed);
-  const operations = new Map<string, Respond>(
-    typedOperations.map((operation) => [operation.path, responders[operation.path](operation, context)]),
-  );
-  // Created when they are needed: most local services within a command serve only operations.
-  let others: { readonly [path: string]: Respond } | undefined;
-  const responderAt = (name: string): Respond | undefined => {
-    const responder = operations.get(name);
-    if (responder) return responder;
-    others ??= createOtherResponders(context, metrics.text);
-    return others[name];
-  };
+  const responders: ReadonlyMap<string, Respond> = new Map<string, Respond>([
+    ...typedOperations.map(
+      (operation) => [operation.path, operationResponders[operation.path](operation, context)] as const,
+    ),
+    ...Object.entries(createOtherResponders(context, metrics.text)),
+  ]);
   const respond: Send = async (request) => {
     request.onBodySent?.();
     const route = routeAt(requestPath(request));
     try {
-      const responder = route && responderAt(route.name);
+      const responder = route && responders.get(route.name);
       if (!responder) throw new HttpError(404, 'Not Found');
       const user = admitUser(request, route, credentials, context);
       return await responder(request, { user, signal: request.signal });
@@ -115,7 +110,7 @@ export async function openLocalService(
 // Checks method and credentials, and returns the name of the user. Throws HttpError 401 or 405.
 function admitUser(
   { method, headers }: HttpRequest,
-  route: NonNullable<ReturnType<typeof routeAt>>,
+  route: Route,
   credentials: AcceptedCredentials | undefined,
   { login }: ServiceContext,
 ): string {
@@ -128,7 +123,7 @@ function admitUser(
 }
 
 /** Those of the operations. One without is a type error, as a path is without its responder below. */
-const responders: {
+const operationResponders: {
   readonly [path in (typeof typedOperations)[number]['path']]: (
     operation: Operation,
     context: ServiceContext,

@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
+import { collectBody } from '../http/body-chunks.ts';
 import type { ExchangeSignal, HttpHeaders } from '../http/message.ts';
 import { getMember, rawText, rootOf } from '../json/json-node.ts';
 import { parseJson } from '../json/parse-json.ts';
@@ -85,9 +86,8 @@ export function pageResponders({ store, login }: ServiceContext): PageResponders
       return { row: record ? row(record) : null, feedback: feedback.map(row) };
     }),
     '/page/login': async (request) => {
-      const chunks: Uint8Array[] = [];
-      for await (const chunk of limitedChunks(request, MAX_CODE_BYTES)) chunks.push(chunk);
-      const token = login?.exchange(Buffer.concat(chunks).toString());
+      const code = await collectBody(limitedChunks(request, MAX_CODE_BYTES), MAX_CODE_BYTES);
+      const token = login?.exchange(code.toString());
       if (token === undefined) throw new HttpError(403, 'the code was used, or is older than 60 s');
       return jsonResponse(200, { token }, pageHeaders);
     },

@@ -12,7 +12,7 @@ import {
 import { tryParseJson } from '../json/parse-json.ts';
 import { type JsonValue, RawJson } from '../json/write-json.ts';
 import { createDistribution } from '../reports/distribution.ts';
-import { addReward, createLinter, createRewardStats, isTrainable } from '../reports/lint/linter.ts';
+import { addReward, createLinter, createRewardStats, isTrainable, type LintResult } from '../reports/lint/linter.ts';
 import { lintMarkup, MAX_CHART_BINS } from '../reports/lint/report.ts';
 import { element, type Markup, tableOf } from '../reports/report-page.ts';
 import { parametersOf } from '../train/job-parameters.ts';
@@ -187,7 +187,7 @@ export async function lintJobs(
   jobIds: readonly string[],
   signal: ExchangeSignal | undefined,
 ): Promise<JsonValue> {
-  const results: ReturnType<ReturnType<typeof createLinter>['finish']>[] = [];
+  const results: LintResult[] = [];
   const names: string[] = [];
   const configs: Map<string, string>[] = [];
   for (const id of jobIds) {

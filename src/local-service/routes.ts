@@ -1,7 +1,8 @@
 import { typedOperations } from '../operations/all-operations.ts';
 import type { Operation } from '../operations/operation.ts';
 
-interface Route {
+export interface Route {
+  readonly name: string;
   readonly method: 'GET' | 'POST';
   /** `none`: open to everybody who can connect; `page`: Basic credentials, or a token of the page. */
   readonly auth: Operation['auth'] | 'none' | 'page';
@@ -33,20 +34,20 @@ const otherRoutes = {
   '/page/lint': data,
   '/page/record': data,
   '/page/export': data,
-} as const satisfies { readonly [path: string]: Route };
+} as const satisfies { readonly [path: string]: Omit<Route, 'name'> };
 
 export type OtherPath = keyof typeof otherRoutes;
 
 /** All paths of the local service, also in its metrics and in recordings. */
-const routes: ReadonlyMap<string, Route> = new Map<string, Route>([
+const routes = new Map<string, Omit<Route, 'name'>>([
   ...typedOperations.map(
     ({ path, auth, errors }) => [path, { method: 'POST', auth, errors, isRecorded: true }] as const,
   ),
   ...Object.entries(otherRoutes),
 ]);
 
-/** The route of a path, and its name; undefined for a path that is not served. */
-export function routeAt(path: string): (Route & { readonly name: string }) | undefined {
+/** The route of a path; undefined for a path that is not served. */
+export function routeAt(path: string): Route | undefined {
   // With `..`, a path would lead elsewhere on an upstream server.
   const isModel = path.startsWith('/v1/models/') && new URL(path, 'http://localhost').pathname === path;
   const name = isModel && path !== '/v1/models/' ? '/v1/models/{id}' : path;

@@ -28,7 +28,7 @@ export async function loadServiceCredentials(
   databaseFile: string,
   runtime: Runtime,
   warn: TrustOptions['warn'],
-): Promise<ReturnType<typeof requireValid>> {
+) {
   const { env, cwd, userId } = runtime;
   const trust = { userId, warn };
   if (credentialsFile !== undefined) {

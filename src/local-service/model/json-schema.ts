@@ -59,10 +59,7 @@ function upgradeSchema(schema: AnySchemaObject): AnySchemaObject {
       ...(id === undefined || isDraft4 ? {} : { id }),
       ...(Array.isArray(items) ? { prefixItems: items, items: additionalItems } : { items, additionalItems }),
     };
-    for (const [flag, bound] of [
-      ['exclusiveMinimum', 'minimum'],
-      ['exclusiveMaximum', 'maximum'],
-    ] as const) {
+    for (const [flag, bound] of Object.entries({ exclusiveMinimum: 'minimum', exclusiveMaximum: 'maximum' })) {
       if (typeof renamed[flag] !== 'boolean') continue;
       renamed[flag] = renamed[flag] ? renamed[bound] : undefined;
     }

@@ -31,15 +31,10 @@ export function* samplePayloads(query: PayloadQuery): QuerySequence<string[]> {
 }
 
 function* newestRows({ project, type, window }: PayloadQuery, count: number): QuerySequence<readonly Sample[]> {
-  return yield* rowsOf(
-    select(
-      SAMPLE_COLUMNS,
-      `from @feedback
-      where project_id = ? ${type === undefined ? '' : 'and feedback_type = ?'} and created_at >= ? and created_at < ?
-      order by created_at desc, seq desc limit ?`,
-      [project, ...(type === undefined ? [] : [type]), ...window, count],
-    ),
-  );
+  const from = `from @feedback
+    where project_id = ? ${type === undefined ? '' : 'and feedback_type = ?'} and created_at >= ? and created_at < ?
+    order by created_at desc, seq desc limit ?`;
+  return yield* rowsOf(select(SAMPLE_COLUMNS, from, [project, type ?? [], ...window, count].flat()));
 }
 
 function matchesTrigger(found: unknown, wanted: PayloadQuery['trigger']): boolean {
