@@ -11,7 +11,7 @@ const layers = {
     files: [
       'files/has-unread-data.ts',
       'commands/chat/chat.ts',
-      'commands/operation/run-operation.ts',
+      'commands/operation/request-command.ts',
       'fields/schema-validator.ts',
       'http/open-socket.ts',
     ],

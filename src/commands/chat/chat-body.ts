@@ -10,7 +10,7 @@ import { rootOf } from '../../json/json-node.ts';
 import { chatOperation } from '../../operations/chat.ts';
 import { requestedChoiceCount } from '../../operations/chat-text.ts';
 import { defaultFormat } from '../../output/output-format.ts';
-import type { RequestStart } from '../operation/request-command.ts';
+import type { RequestStart } from '../operation/response-hooks.ts';
 
 /** The checked body of a chat, or of a turn of a session, whose prompt was typed. Throws its Failure. */
 export async function buildChatBody(

@@ -22,8 +22,7 @@ import { ClosedPipeError, createStreamWriter, type Writer } from '../../output/w
 import { chatStats, formatChatStats } from '../../results/chat-stats.ts';
 import { alignColumns } from '../../results/format-rows.ts';
 import { createWordWrap } from '../../results/word-wrap.ts';
-import type { RequestStart } from '../operation/request-command.ts';
-import { readHooks } from '../operation/response-hooks.ts';
+import { type RequestStart, readHooks } from '../operation/response-hooks.ts';
 import { sendAndShow } from '../operation/send-and-show.ts';
 import { buildChatBody } from './chat-body.ts';
 import { type LineEditor, openLineEditor } from './line-editor.ts';

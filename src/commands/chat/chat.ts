@@ -9,10 +9,9 @@ import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
 import { firstStringMember, getMember } from '../../json/json-node.ts';
 import { chatOperation } from '../../operations/chat.ts';
-import { type RequestStart, requestCommand } from '../operation/request-command.ts';
-import { isExpecting, readHooks } from '../operation/response-hooks.ts';
-import { sendAndShow } from '../operation/send-and-show.ts';
-import { showRequest } from '../operation/show-request.ts';
+import { requestCommand } from '../operation/request-command.ts';
+import { isExpecting, type RequestStart, readHooks } from '../operation/response-hooks.ts';
+import { sendOrShow } from '../operation/send-and-show.ts';
 import { buildChatBody } from './chat-body.ts';
 
 /** Runs a chat: an interactive session at a terminal, else settings, conversation, body, checks, send, show. */
@@ -35,8 +34,7 @@ export const runChat = requestCommand(chatOperation, async (start, context) => {
       return await runChatSession(start, conversation, context);
     }
     const request = prepareRequest(start.settings, await buildChatBody(start, conversation, context));
-    if (start.settings.previewFormat) return await showRequest(request, start.settings, context);
-    await sendAndShow(request, { ...start, conversation, hooks }, context);
+    await sendOrShow(request, { ...start, conversation, hooks }, context);
   } finally {
     await conversation?.close();
   }

@@ -41,7 +41,7 @@ export const operationCommands: readonly Command[] = allOperations.flatMap((oper
 async function loadOperation(operation: Operation): Promise<RunCommand<RequestOptions>> {
   if (operation === chatOperation) return (await import('../chat/chat.ts')).runChat;
   if (operation === trainOperation) return (await import('../train/train.ts')).runTrain;
-  return (await import('../operation/run-operation.ts')).runOperation(operation);
+  return (await import('../operation/request-command.ts')).runOperation(operation);
 }
 
 function operationArgument({ name, summary, as }: NonNullable<Operation['arguments']>): Argument {

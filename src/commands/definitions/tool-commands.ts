@@ -49,7 +49,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     argument: { name: 'file', summary: 'File of spans; - is stdin (default)', isFile: true },
     flags: () => joinFlags(callProjectFlag, checkFlags(), lineFlags(), serviceFlags(), sendingFlags),
     examples: { 'call import spans.json --local --project-id acme/support-bot -n': 'Check the spans of a file' },
-    load: async () => (await import('../call/import.ts')).runCallImport,
+    load: async () => (await import('../call/send-recorded.ts')).runCallImport,
   }),
   'call flush': command({
     summary: 'Send the spooled calls',
@@ -58,7 +58,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     flags: serviceFlags,
     result: 'record',
     examples: { 'call flush --local': 'Send the spooled calls' },
-    load: async () => (await import('../call/flush.ts')).runCallFlush,
+    load: async () => (await import('../call/send-recorded.ts')).runCallFlush,
   }),
   'train lint': command({
     summary: 'Check trajectories without sending them',
@@ -155,7 +155,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     argument: { name: 'file', summary: 'Input file of the batch', isRequired: true, isFile: true },
     result: 'record',
     examples: { 'batch index prompts.jsonl': 'Write prompts.jsonl.index' },
-    load: async () => (await import('../batch/index.ts')).runBatchIndex,
+    load: async () => (await import('../batch/shards.ts')).runBatchIndex,
   }),
   'batch status': command({
     summary: 'Show how far each shard of a batch came',
@@ -164,7 +164,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
     argument: { name: 'files', summary: 'Output files, or directories of them', isRepeatable: true, isFile: true },
     result: 'rows',
     examples: { 'batch status .': 'Show the shards in this directory' },
-    load: async () => (await import('../batch/status.ts')).runBatchStatus,
+    load: async () => (await import('../batch/shards.ts')).runBatchStatus,
   }),
   'batch report': command({
     summary: 'Summarize the output of a batch',

@@ -9,10 +9,9 @@ import type { ResultOptions } from '../../output/output-format.ts';
 import { ignoreClosedPipe } from '../../output/writer.ts';
 import { alignColumns } from '../../results/format-rows.ts';
 import { openResultOutput, printResult, resultOf, type StyledText } from '../../results/print-result.ts';
-import { probeService, testConnections } from './connections.ts';
 import type { DoctorOptions, Examination } from './examination.ts';
 import { examineCredential, listSettings, NOT_SET, openExamination } from './examination.ts';
-import { inspectFiles } from './files.ts';
+import { inspectFiles, probeService, testConnections } from './inspections.ts';
 
 /** Reports settings, files and connections without secrets, and then throws the worst finding as a Failure. */
 export const runDoctor: RunCommand<ResultOptions & DoctorOptions> = async ({ options }, context) => {

@@ -1,30 +1,25 @@
 import { batchFlags, promptFlags, type RequestOptions } from '../../batch/batch-flags.ts';
-import { type CommandInput, rejectReplacedInputs, requireBodySource } from '../../body/body-base.ts';
+import { rejectReplacedInputs, requireBodySource } from '../../body/body-base.ts';
+import { enforceChecks } from '../../body/body-check.ts';
 import { givenText, readBodyFlags } from '../../body/body-flags.ts';
+import { buildBody } from '../../body/build-body.ts';
 import { rejectInvalidFlags } from '../../body/flag-edits.ts';
-import { fileReference } from '../../body/input-reader.ts';
+import { createBodyInputs, fileReference } from '../../body/input-reader.ts';
 import { likelyMistakes } from '../../body/likely-mistakes.ts';
-import { resolveSettings, type Settings } from '../../client/resolve-settings.ts';
+import { prepareRequest } from '../../client/request.ts';
+import { resolveSettings } from '../../client/resolve-settings.ts';
 import type { RunCommand } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { usageFailure } from '../../errors.ts';
 import { type Flag, isGiven } from '../../flag.ts';
-import { createDeadline, type Deadline } from '../../http/time-limits.ts';
+import { createDeadline } from '../../http/time-limits.ts';
 import { chatOperation } from '../../operations/chat.ts';
 import type { Operation } from '../../operations/operation.ts';
-import { type RunReport, runFilesOf, withRunReport } from '../../reports/run-report.ts';
-import type { JqFilter } from '../../results/jq-filter.ts';
+import { runFilesOf, withRunReport } from '../../reports/run-report.ts';
 import { openResultFilter } from '../../results/print-result.ts';
-
-export interface RequestStart {
-  readonly settings: Settings;
-  readonly options: RequestOptions;
-  readonly input: CommandInput;
-  /** For reading input, attempts, waits and the response. */
-  readonly deadline: Deadline;
-  readonly filter: JqFilter | undefined;
-  readonly runReport: RunReport | undefined;
-}
+import { createTraceContext, readParent } from '../../trace/trace-context.ts';
+import { type RequestStart, readHooks } from './response-hooks.ts';
+import { sendOrShow } from './send-and-show.ts';
 
 /** A command that is a batch with `--batch` or `--rows`, else `runOne` with all settings, before any input is read. */
 export function requestCommand(
@@ -69,4 +64,30 @@ export function requestCommand(
       await runOne({ settings, options, input, deadline, filter, runReport }, context);
     });
   };
+}
+
+/** Settings, body, checks, and then the request is sent or shown. */
+export function runOperation(operation: Operation): RunCommand<RequestOptions> {
+  return requestCommand(operation, async (start, context) => {
+    const { settings, options, input, deadline } = start;
+    const hooks = await readHooks(start, context);
+    const fill = settings.isExact
+      ? undefined
+      : { ...settings.defaults, ...(await readTrace(operation, options, context)) };
+    const draft = await buildBody(input, { settings: fill }, createBodyInputs(context, deadline));
+    await enforceChecks(draft, operation, settings, context.report, { findings: hooks?.findings(draft) ?? [] });
+    await sendOrShow(prepareRequest(settings, draft), { ...start, hooks }, context);
+  });
+}
+
+// Without a parent and --export, ids are UUIDs. The exported id of a call has the shape of TRACEPARENT in any trace.
+async function readTrace(
+  { continuesTrace }: Operation,
+  { noParent, export: isExported }: RequestOptions,
+  context: Context,
+) {
+  const parent = continuesTrace ? await readParent(noParent, context) : undefined;
+  if (!parent && !isExported) return {};
+  const trace = createTraceContext(parent, context.runtime);
+  return { trace, callId: isExported ? trace.callId : undefined };
 }

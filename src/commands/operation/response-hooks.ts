@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { resolve } from 'node:path';
 import type { RequestOptions } from '../../batch/batch-flags.ts';
+import type { CommandInput } from '../../body/body-base.ts';
 import type { StreamedFinding } from '../../body/body-check.ts';
 import type { Draft } from '../../body/draft.ts';
 import { type BodyInputs, createBodyInputs } from '../../body/input-reader.ts';
@@ -8,11 +9,13 @@ import { type ChatExpectations, expectationFailure, readChatExpectations } from 
 import type { PreparedRequest } from '../../client/request.ts';
 import { expectationFlags, summaryFlags } from '../../client/request-flags.ts';
 import { checkHistoryFile, requestHistoryFile } from '../../client/request-history.ts';
+import type { Settings } from '../../client/resolve-settings.ts';
 import type { Context } from '../../context.ts';
 import { Failure, safetyFailure, toFailure, usageFailure } from '../../errors.ts';
 import { pathExists } from '../../files/file-errors.ts';
 import { nameSameFile, writeFileAtomically } from '../../files/file-replacement.ts';
 import { isGiven } from '../../flag.ts';
+import type { Deadline } from '../../http/time-limits.ts';
 import { firstStringMember, getMember, type JsonDocument, kindOf, rootOf } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
 import { indentJson } from '../../json/write-json.ts';
@@ -20,11 +23,22 @@ import type { ReceivedFacts } from '../../operations/received-facts.ts';
 import { formatGithubAnnotation } from '../../output/failure-text.ts';
 import { isCi } from '../../output/spinner.ts';
 import { pluralize } from '../../output/transfer-text.ts';
+import type { RunReport } from '../../reports/run-report.ts';
 import { chatStats, type ExchangeTiming, formatChatStats } from '../../results/chat-stats.ts';
+import type { JqFilter } from '../../results/jq-filter.ts';
 import { extractBlock, payloadTypes, schemaViewText } from '../../results/response-views.ts';
 import type { ResultView } from '../../results/show-response.ts';
 import { appendGithubVariables, traceExports } from '../../trace/trace-context.ts';
-import type { RequestStart } from './request-command.ts';
+
+export interface RequestStart {
+  readonly settings: Settings;
+  readonly options: RequestOptions;
+  readonly input: CommandInput;
+  /** For reading input, attempts, waits and the response. */
+  readonly deadline: Deadline;
+  readonly filter: JqFilter | undefined;
+  readonly runReport: RunReport | undefined;
+}
 
 export interface PrintedResponse {
   readonly doc: JsonDocument;

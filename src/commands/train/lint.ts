@@ -20,9 +20,9 @@ import { createTrajectorySources } from '../../train/stream/source.ts';
 import { showCheckProgress } from '../../train/stream/upload.ts';
 import type { lintFlags } from '../definitions/command-flags.ts';
 
-/** Prints what a trainer cannot learn from. Throws Failure `body` for what the service rejects, `safety_check` for `--fail-on`. */
 type LintOptions = ResultOptions & OptionsOfList<typeof lintFlags> & { readonly errorFormat: string | undefined };
 
+/** Prints what a trainer cannot learn from. Throws Failure `body` for what the service rejects, `safety_check` for `--fail-on`. */
 export const runTrainLint: RunCommand<LintOptions> = async ({ args, options }, context) => {
   const { runtime, stdout, report } = context;
   const output = await openResultOutput('report', options, context);

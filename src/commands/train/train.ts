@@ -30,10 +30,9 @@ import {
   showCheckProgress,
   splitAtGroupArrays,
 } from '../../train/stream/upload.ts';
-import { type RequestStart, requestCommand } from '../operation/request-command.ts';
-import { readHooks } from '../operation/response-hooks.ts';
-import { sendAndShow } from '../operation/send-and-show.ts';
-import { showRequest } from '../operation/show-request.ts';
+import { requestCommand } from '../operation/request-command.ts';
+import { type RequestStart, readHooks } from '../operation/response-hooks.ts';
+import { sendOrShow } from '../operation/send-and-show.ts';
 
 /** Creates a training job: settings, a body that may be larger than memory, checks, guard against duplicates, send, show. */
 export const runTrain = requestCommand(trainOperation, async (start, context) => {
@@ -51,11 +50,8 @@ export const runTrain = requestCommand(trainOperation, async (start, context) =>
     const { draft, body, job } = await checkTraining(input, settings, context);
     const request = prepareRequest(settings, draft, body);
     const guard = createJobGuard(job, options.allowDuplicate === true, context);
-    if (settings.previewFormat) {
-      await guard.onPreview();
-      return await showRequest(request, settings, context);
-    }
-    await sendAndShow(request, { ...start, hooks, guard }, context);
+    if (settings.previewFormat) await guard.onPreview();
+    await sendOrShow(request, { ...start, hooks, guard }, context);
   } finally {
     await sources.close();
   }

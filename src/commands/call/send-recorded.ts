@@ -1,11 +1,15 @@
-import { sendBodies } from '../../batch/run-batch.ts';
+import type { BatchFlagOptions } from '../../batch/batch-flags.ts';
+import { spanSplitter } from '../../batch/read/span-input.ts';
+import { runBatch, sendBodies } from '../../batch/run-batch.ts';
+import type { SettingOptions } from '../../client/request-flags.ts';
 import { resolveSettings, type Settings } from '../../client/resolve-settings.ts';
-import type { Invocation } from '../../command.ts';
+import type { Invocation, RunCommand } from '../../command.ts';
 import { traceBaseUrl } from '../../config/destination.ts';
 import { dataDirectory } from '../../config/environment.ts';
 import type { ServiceOptions } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';
 import { Failure, InterruptedError, type Issue, toFailure } from '../../errors.ts';
+import type { OptionsOfList } from '../../flag.ts';
 import { callStartOperation } from '../../operations/call-start.ts';
 import type { ResultOptions } from '../../output/output-format.ts';
 import { pluralize } from '../../output/transfer-text.ts';
@@ -19,6 +23,7 @@ import {
   type SpooledCall,
   spoolDirectory,
 } from '../../trace/spool.ts';
+import type { callProjectFlag } from '../definitions/command-flags.ts';
 
 // A flush is the last step of a job: it does not wait for a service that is down as long as a batch does.
 const MAX_OUTAGE_MS = 5000;
@@ -108,3 +113,20 @@ async function sendCalls(calls: readonly SpooledCall[], progress: FlushProgress,
   const applied = tally.byStatus.unknown > 0 ? 'unknown' : 'no';
   return new Failure(code, firstMessage ?? stopReason ?? '', { applied });
 }
+
+type ImportOptions = ServiceOptions &
+  Pick<SettingOptions, 'output' | 'dryRun' | 'curl' | 'strict' | 'noCheck'> &
+  OptionsOfList<typeof callProjectFlag> &
+  Omit<BatchFlagOptions, 'batch' | 'rows' | 'delimiter' | 'idColumn' | 'prompt'>;
+
+/** Records the spans of a file of OTLP/JSON as calls: a batch whose lines are the spans. Throws what runBatch throws. */
+export const runCallImport: RunCommand<ImportOptions> = async ({ args: [path = '-'], options }, context) => {
+  const invocation = { args: [], options: { ...options, batch: path } };
+  // A batch that is resumed reads its input twice.
+  let isReported = false;
+  const split = spanSplitter(path === '-' ? 'stdin' : path, async (text) => {
+    if (!isReported) await context.report.note(text);
+    isReported = true;
+  });
+  await runBatch(callStartOperation, invocation, context, split);
+};

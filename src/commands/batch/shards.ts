@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { writeIndex } from '../../batch/read/input-index.ts';
 import { batchJournalFile, readBatchJournal } from '../../batch/store/batch-journal.ts';
 import { createLineTable } from '../../batch/store/line-table.ts';
 import { findOutputs, type OutputPath, readOutput } from '../../batch/store/output-file.ts';
@@ -7,11 +8,36 @@ import { classifyLine } from '../../batch/store/result-line.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { Failure, toFailure, usageFailure } from '../../errors.ts';
-import { pathExists } from '../../files/file-errors.ts';
+import { pathExists, withFileFailure } from '../../files/file-errors.ts';
 import { readLockHolder } from '../../files/file-lock.ts';
 import { createGarbageLimit, limitYoungGeneration } from '../../files/heap-limit.ts';
 import type { ResultOptions } from '../../output/output-format.ts';
+import { formatPercent } from '../../output/transfer-text.ts';
 import { openResultOutput, printResult, resultOf } from '../../results/print-result.ts';
+
+/** Writes the index of an input beside it. Throws Failure `local_file` for anything but a regular file. */
+export async function runBatchIndex({ args, options }: Invocation<ResultOptions>, context: Context): Promise<void> {
+  const output = await openResultOutput('record', options, context);
+  const [label = ''] = args;
+  const path = resolve(context.runtime.cwd, label);
+  const isRegular = label !== '-' && (await withFileFailure('read', label, () => stat(path))).isFile();
+  if (!isRegular)
+    throw new Failure('local_file', `cannot index ${label}: it is not a regular file`, {
+      hint: 'save the input to a file first; shards of a pipe take every n-th line',
+    });
+  let progress = `indexing ${label}`;
+  const endSpinner = context.startSpinner(() => progress);
+  try {
+    const written = await writeIndex(path, label, (bytes, size) => {
+      progress = `indexing ${label}: ${formatPercent(bytes, size)}`;
+      context.signal.throwIfAborted();
+    });
+    endSpinner();
+    await printResult(resultOf(written), output);
+  } finally {
+    endSpinner();
+  }
+}
 
 /** Prints how far each shard came, also of those that run. Throws Failure `safety_check` after one whose files cannot be read. */
 export async function runBatchStatus({ args, options }: Invocation<ResultOptions>, context: Context): Promise<void> {
