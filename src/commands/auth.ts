@@ -1,4 +1,3 @@
-import { resolve } from 'node:path';
 import { createBodyInputs } from '../body/input-reader.ts';
 import { decodeLine } from '../body/json-source.ts';
 import { readAuthorization } from '../client/connection.ts';
@@ -30,14 +29,11 @@ import { applyProfileChanges, type ProfileChanges, readProfileChanges } from '..
 import { environmentSetting, type ServiceOptions, type StoredOptions } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { Failure, toFailure, usageFailure } from '../errors.ts';
-import { readInputFile } from '../files/read-input.ts';
 import { isGiven, type OptionsOfList } from '../flag.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
 import { feedbackSchemaOperation } from '../operations/feedback-schema.ts';
 import { redactUserInfo } from '../output/redaction.ts';
 import type { credentialFlags } from './definitions/command-flags.ts';
-
-const MAX_SECRET_BYTES = 64 * 1024;
 
 type LoginOptions = Omit<ServiceOptions, 'tokenEnv' | 'local'> &
   Pick<StoredOptions, 'traceBaseUrl' | 'chatBaseUrl' | 'trainBaseUrl' | 'username' | 'projectId'> &
@@ -190,12 +186,7 @@ function secretPath(kind: string, path: string | undefined, isStdin: true | unde
 
 async function readSecret(path: string | undefined, context: Context): Promise<string | undefined> {
   if (path === undefined) return undefined;
-  const { runtime, signal } = context;
-  const isStdin = path === '-';
-  const bytes = isStdin
-    ? await createBodyInputs(context).read(path)
-    : await readInputFile(resolve(runtime.cwd, path), path, { signal, maxBytes: MAX_SECRET_BYTES });
-  return decodeLine(isStdin ? 'stdin' : path, bytes);
+  return decodeLine(path === '-' ? 'stdin' : path, await createBodyInputs(context).read(path));
 }
 
 // Without an answer, what is stored stays; if nothing is stored for the hosts, they need no credential.

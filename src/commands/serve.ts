@@ -232,14 +232,15 @@ async function openUpstream(text: string | undefined, runtime: Runtime, signal: 
 /** Opens a URL or a file in the program of BROWSER, else in the default browser. Returns the program's name if it cannot start. */
 function openBrowser(target: string, { env, platform, cwd }: Runtime): Promise<string | undefined> {
   const program = env.BROWSER || (platform === 'darwin' ? 'open' : 'xdg-open');
-  return new Promise((resolve) => {
-    // A browser passes its environment on to its children; credentials of services and databases are not for them.
-    const isOwn = (name: string): boolean => /^(SVC_|PG)/i.test(name);
-    const browserEnv = Object.fromEntries(Object.entries(env).filter(([name]) => !isOwn(name)));
-    const child = spawn(program, [target], { env: browserEnv, cwd, stdio: 'ignore', detached: true });
-    child.once('spawn', () => resolve(undefined)).once('error', () => resolve(program));
-    child.unref();
-  });
+  // A browser passes its environment on to its children; credentials of services and databases are not for them.
+  const isOwn = (name: string): boolean => /^(SVC_|PG)/i.test(name);
+  const browserEnv = Object.fromEntries(Object.entries(env).filter(([name]) => !isOwn(name)));
+  const child = spawn(program, [target], { env: browserEnv, cwd, stdio: 'ignore', detached: true });
+  child.unref();
+  return once(child, 'spawn').then(
+    () => undefined,
+    () => program,
+  );
 }
 
 /** A file (0600) that redirects to a link, because every user can read the arguments of a program. Throws if it cannot be written. */

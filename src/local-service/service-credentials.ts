@@ -113,21 +113,25 @@ export function authenticateRequest(
 export const MAX_CODE_AGE_MS = 60_000;
 
 /** How a browser gets credentials of its own: by a link with a code that is exchanged for a token. */
-export type PageLogin = ReturnType<typeof createPageLogin>;
+export interface PageLogin {
+  /** A code that can be exchanged once, within 60 s. */
+  readonly createCode: (onExchange: () => void) => string;
+  /** A token that reads the stored data until the service ends; undefined for a code that is not valid (any more). */
+  readonly exchange: (code: string) => string | undefined;
+  readonly accepts: (authorization: string | undefined) => boolean;
+}
 
 /** Codes and tokens are kept in memory only. */
-export function createPageLogin({ elapsed, randomBytes }: Pick<Runtime, 'elapsed' | 'randomBytes'>) {
+export function createPageLogin({ elapsed, randomBytes }: Pick<Runtime, 'elapsed' | 'randomBytes'>): PageLogin {
   const codes = new Map<string, { readonly createdAt: number; readonly onExchange: () => void }>();
   const tokens = new Set<string>();
   return {
-    /** A code that can be exchanged once, within 60 s. */
-    createCode: (onExchange: () => void): string => {
+    createCode: (onExchange) => {
       const code = randomSecret(randomBytes);
       codes.set(code, { createdAt: elapsed(), onExchange });
       return code;
     },
-    /** A token that reads the stored data until the service ends; undefined for a code that is not valid (any more). */
-    exchange: (code: string): string | undefined => {
+    exchange: (code) => {
       const created = codes.get(code);
       codes.delete(code);
       if (!created || elapsed() - created.createdAt > MAX_CODE_AGE_MS) return undefined;
@@ -136,7 +140,6 @@ export function createPageLogin({ elapsed, randomBytes }: Pick<Runtime, 'elapsed
       tokens.add(token);
       return token;
     },
-    accepts: (authorization: string | undefined) =>
-      /^bearer /i.test(authorization ?? '') && tokens.has((authorization ?? '').slice(7)),
+    accepts: (authorization) => /^bearer /i.test(authorization ?? '') && tokens.has((authorization ?? '').slice(7)),
   };
 }

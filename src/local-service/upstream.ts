@@ -13,7 +13,10 @@ import { bodySecretForms, redactChunks, replaceSecrets } from '../output/redacti
 import { HttpError } from './responses.ts';
 
 /** Sends a request with the headers about bodies only. Throws HttpError 502 (no connection or response) or 504 (silence). */
-export type Upstream = ReturnType<typeof createUpstream>;
+export type Upstream = (
+  path: `/${string}`,
+  request: Pick<HttpRequest, 'method' | 'headers' | 'body' | 'signal'>,
+) => Promise<HttpResponse>;
 
 const REQUEST_HEADERS = ['content-type', 'content-encoding', 'accept'];
 // What concerns one connection, the compressed body or the origin of the upstream server. A client gets every other header.
@@ -24,13 +27,10 @@ const OWN_RESPONSE_HEADERS =
  * An upstream server at a base URL, reached by `send` within the usual limits. The caller's credentials are never forwarded:
  * `token` is sent instead, and redacted if the server repeats it. A response that falls silent is cut.
  */
-export function createUpstream(baseUrl: URL, token: string | undefined, send: Send, after: StartTimer) {
+export function createUpstream(baseUrl: URL, token: string | undefined, send: Send, after: StartTimer): Upstream {
   const authorization: HttpHeaders = token ? [['Authorization', `Bearer ${token}`]] : [];
   const secrets = bodySecretForms([token]);
-  return async (
-    path: `/${string}`,
-    { method, body, headers, signal }: Pick<HttpRequest, 'method' | 'headers' | 'body' | 'signal'>,
-  ): Promise<HttpResponse> => {
+  return async (path, { method, body, headers, signal }) => {
     const url = joinUrl(baseUrl, path);
     const progress: RequestProgress = { phase: 'nothing', sentBytes: 0, attempts: 0 };
     const forwarded = REQUEST_HEADERS.flatMap((name) => {

@@ -42,9 +42,10 @@ export async function readParent(
 }
 
 export function createTraceContext(parent: TraceParent | undefined, { randomBytes }: Pick<Runtime, 'randomBytes'>) {
+  const randomHex = (bytes: number): string => Buffer.from(randomBytes(bytes)).toString('hex');
   return {
-    traceId: parent?.traceId ?? randomHex(16, randomBytes),
-    callId: randomHex(8, randomBytes),
+    traceId: parent?.traceId ?? randomHex(16),
+    callId: randomHex(8),
     parentId: parent?.spanId,
     flags: parent?.flags ?? SAMPLED_FLAGS,
   };
@@ -112,10 +113,4 @@ function receivedId(doc: JsonDocument, name: string): string {
   throw new Failure('invalid_response', `--export: neither the request nor the response has ${name}`, {
     hint: 'send the ids with --id and --trace-id',
   });
-}
-
-// Zero means "no id" in both formats.
-function randomHex(bytes: number, randomBytes: Runtime['randomBytes']): string {
-  const text = Buffer.from(randomBytes(bytes)).toString('hex');
-  return /^0+$/.test(text) ? randomHex(bytes, randomBytes) : text;
 }

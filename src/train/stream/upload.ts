@@ -30,16 +30,24 @@ export async function* assembleBody(
 }
 
 /** The size of a body, and its SHA-256 in hexadecimal. */
-export type BodyDigest = ReturnType<typeof digestBytes>;
+export interface BodyDigest {
+  readonly bytes: number;
+  readonly digest: string;
+}
 
-export function digestBytes(bytes: Uint8Array) {
+export function digestBytes(bytes: Uint8Array): BodyDigest {
   return { bytes: bytes.length, digest: createHash('sha256').update(bytes).digest('hex') };
 }
 
-export type CheckedDigest = Awaited<ReturnType<typeof digestChunks>>;
-
 /** A digest, and the CRC-32 by which a second reading is compared: a third of the time of another digest. */
-export async function digestChunks(chunks: AsyncIterable<Uint8Array>, onBytes: (bytes: number) => void) {
+export interface CheckedDigest extends BodyDigest {
+  readonly checksum: number;
+}
+
+export async function digestChunks(
+  chunks: AsyncIterable<Uint8Array>,
+  onBytes: (bytes: number) => void,
+): Promise<CheckedDigest> {
   const hash = createHash('sha256');
   let bytes = 0;
   let checksum = 0;
