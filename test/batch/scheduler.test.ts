@@ -37,7 +37,7 @@ function schedulerWith(limits: Partial<Limits>, time: Clock = clock(), signal?: 
   const range = { initial, max, maxHold: 'concurrency' } as const;
   const runtime = { ...time, randomBytes: (count: number) => new Uint8Array(count) };
   const scheduler = createScheduler(options, range, runtime, signal, {
-    onOutage: () => events.push('outage'),
+    onNotice: () => events.push('outage'),
     onStop: () => events.push('stop'),
   });
   return { scheduler, time, events };

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { holds } from '../../src/reports/batch/line-facts.ts';
 import { type Answering, answerJson, countingServer } from '../support/counting-server.ts';
 import { cleanEnv, inShell, program, run } from '../support/process.ts';
+import { seededRandom } from '../support/simulated-service.ts';
 import { credentials, temporaryDirectory } from '../support/svc.ts';
 import { calls, chats, jobs, type Kind } from './batch.ts';
 
@@ -61,6 +62,26 @@ function refuse(milliseconds: number, capacity: number, headers: object = {}): A
   };
 }
 
+/** Refuses this share of requests with 429, by their number, however few are in flight. */
+function refuseSometimes(milliseconds: number, share: number) {
+  const random = seededRandom(7);
+  let [inFlight, requests, sum] = [0, 0, 0];
+  const answer: Answering = (_, response) => {
+    inFlight += 1;
+    requests += 1;
+    sum += inFlight;
+    response.on('close', () => {
+      inFlight -= 1;
+    });
+    const isRefused = random() < share;
+    setTimeout(() => {
+      if (isRefused) answerJson(response, { error: { message: 'slow down' } }, 429);
+      else answerJson(response, chats.reply);
+    }, milliseconds);
+  };
+  return { answer, meanInFlight: () => sum / requests };
+}
+
 /** Answers the first line after so many others. */
 function slowFirst(others: number): Answering {
   let seen = 0;
@@ -110,6 +131,26 @@ const cases: readonly [keyof typeof holds, Case][] = [
     },
   ],
 ];
+
+// Before, 2.5 of 8 requests were in flight.
+it('rate limits that come at any load do not slow down a batch for long, and are said once', async () => {
+  const { answer, meanInFlight } = refuseSometimes(100, 0.15);
+  const { stderr, most, code } = await runBatch({
+    lines: 500,
+    flags: ['--concurrency', '8', '--retries', '6'],
+    answer,
+  });
+  expect(code, stderr).toBe(0);
+  expect(stderr.match(/the service refuses \d+ % of requests, however few are in flight/g)).toHaveLength(1);
+  expect(stderr).toContain('the batch returns to 8 requests in flight, and retries them');
+  expect(meanInFlight()).toBeGreaterThan(3.5);
+  expect(most).toBe(8);
+});
+
+it('a service that refuses what is too much is no such service', async () => {
+  const { stderr } = await runBatch({ lines: 300, flags: ['--concurrency', '8'], answer: refuse(20, 4) });
+  expect(stderr).not.toContain('however few');
+});
 
 describe('what held a batch back is in its results and its summary', () => {
   it.each(cases)('%s', async (name, batch) => {

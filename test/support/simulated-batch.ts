@@ -102,7 +102,7 @@ function startBatch(
   };
   const stop = new AbortController();
   const range = { initial: Math.min(8, max), max, maxHold: 'paid' } as const;
-  const hooks = { onOutage: () => {}, onStop: () => {} };
+  const hooks = { onNotice: () => {}, onStop: () => {} };
   const scheduler = createScheduler({ ...DEFAULT_BATCH_OPTIONS, ...options }, range, runtime, stop.signal, hooks);
   const count = { done: 0, failed: 0, unknown: 0, refused: 0, requests: 0, twice: 0, sumMs: 0 };
   const attempt = async (turn: ReturnType<typeof scheduler.createTurn>, line: { runs: number }): Promise<void> => {

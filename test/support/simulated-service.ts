@@ -61,8 +61,24 @@ export function queueingService(latencyMs: number, capacity: Capacity): Simulate
   };
 }
 
+/** Refuses this share of requests, however few are in flight; `meanInFlight` is that of all requests. */
+export function sporadicService(latencyMs: number, share: number) {
+  let [inFlight, requests, sum] = [0, 0, 0];
+  const service: SimulatedService = (now, random, at, end) => {
+    inFlight += 1;
+    requests += 1;
+    sum += inFlight;
+    const isDone = random() >= share;
+    at(now + latencyMs * (0.9 + random() / 5), () => {
+      inFlight -= 1;
+      end(isDone);
+    });
+  };
+  return { service, meanInFlight: () => sum / requests };
+}
+
 /** Refuses what exceeds a rate. */
-function ratedService(latencyMs: number, perSecond: number, burst: number): SimulatedService {
+export function ratedService(latencyMs: number, perSecond: number, burst: number): SimulatedService {
   let tokens = burst;
   let filledAt = 0;
   return (now, _, at, end) => {

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Operation } from '../../operations/operation.ts';
 import type { Hold } from '../../reports/batch/line-facts.ts';
 import type { BatchOptions } from '../batch-options.ts';
+import { createSporadicRefusals } from './sporadic-refusals.ts';
 import { stopConditions } from './stop-rules.ts';
 
 export interface ConcurrencyRange {
@@ -77,9 +78,15 @@ const LATENCY_WEIGHT = 1 / 32;
  * The number of requests that a batch may have in flight, which finds itself within a range (docs/internals/decisions/0054). In rounds of as
  * many responses as the limit: it trebles at the start, then holds, tries other limits, and keeps what brings more responses per second.
  * Each refusal takes one away; a queue takes away what waits in it. Then the limit gives way for some rounds, and grows until the next sign.
+ * Refusals that come at any load do not count: `onSporadic` has their share, as often as they are found.
  */
-export function createConcurrencyLimit(range: ConcurrencyRange, random: () => number) {
+export function createConcurrencyLimit(
+  range: ConcurrencyRange,
+  random: () => number,
+  onSporadic: (share: number) => void = () => {},
+) {
   const search = createSearch(range, range.initial < range.max ? 'start' : 'hold', random);
+  const { isAboutLoad } = createTrials(search, onSporadic);
   return {
     current: () => search.limit,
     /** What holds the limit where it is; undefined while a larger one is tried. */
@@ -90,6 +97,7 @@ export function createConcurrencyLimit(range: ConcurrencyRange, random: () => nu
     },
     /** Counts a response; it says something about a larger limit only if as many requests as allowed were in flight. */
     onResponse: (now: number, startedAt: number, isFull: boolean): void => {
+      if (!isAboutLoad('response', search.limit, isFull)) return;
       const { round } = search;
       search.latency.add(now - startedAt);
       round.milliseconds += now - startedAt;
@@ -102,7 +110,8 @@ export function createConcurrencyLimit(range: ConcurrencyRange, random: () => nu
       endRound(search, now);
     },
     /** Counts a request that the service had no room for. A wait that it asked for is paid for again by each try. */
-    onOverload: (now: number, retryAfterMs: number): void => {
+    onOverload: (now: number, retryAfterMs: number, isRateLimit = true): void => {
+      if (!isAboutLoad(isRateLimit && retryAfterMs === 0 ? 'refusal' : 'overload', search.limit, true)) return;
       search.notBefore = Math.max(search.notBefore, now + RESPONSE_TIME_PER_WAIT * retryAfterMs);
       if (search.round.responses >= search.round.size) search.round = createRound(search.limit, now);
       const { round } = search;
@@ -112,12 +121,34 @@ export function createConcurrencyLimit(range: ConcurrencyRange, random: () => nu
       endRound(search, now);
     },
     /** Starts over with one request, after a service was down, and doubles up to the limit before it. */
-    restart: (now: number): void => {
+    restart: (): void => {
       search.ceiling = search.limit;
       hold(search, search.held.wanted * 2);
-      Object.assign(search, { limit: 1, phase: 'start', base: { limit: 1, rate: 0 }, round: createRound(1, now) });
+      startOver(search, 1, 'start');
     },
   };
+}
+
+// A trial has a limit of its own, and no rounds.
+function createTrials(search: Search, onSporadic: (share: number) => void) {
+  const endTrial = (limit: number, ceiling: number, phase: Phase): void => {
+    search.ceiling = ceiling;
+    hold(search, 1);
+    startOver(search, limit, phase);
+  };
+  return createSporadicRefusals(search.max, {
+    onTrial: (limit) => void Object.assign(search, { limit, phase: 'measure' }),
+    onLoad: (limit) => endTrial(limit, limit, 'hold'),
+    onSporadic: (share) => {
+      const { canTrySmaller, limit, max } = search;
+      endTrial(canTrySmaller ? limit : max, max, canTrySmaller ? 'start' : 'hold');
+      onSporadic(share);
+    },
+  });
+}
+
+function startOver(search: Search, limit: number, phase: Phase): void {
+  Object.assign(search, { limit, phase, base: { limit, rate: 0 }, round: createRound(limit, 0) });
 }
 
 type Search = ReturnType<typeof createSearch>;

@@ -47,7 +47,7 @@ export async function sendBatch(
     storeError ??= error;
   };
   const scheduler = createScheduler(options, concurrencyRange(options, checks.settings.operation), runtime, signal, {
-    onOutage: (text) => void plan.checks.report?.note(text),
+    onNotice: (text) => void plan.checks.report?.note(text),
     // The rest of a file is counted; a pipe may never end.
     onStop: () => {
       if (input.totalBytes === undefined) input.stop();

@@ -35,7 +35,8 @@ const MAX_CATCH_UP_MS = 50;
 const MIN_SHOWN_WAIT_MS = 1000;
 
 export interface SchedulerHooks {
-  readonly onOutage: AvailabilityHooks['onOutage'];
+  /** The batch begins to wait for the service, or no longer slows down for it: the text says why. */
+  readonly onNotice: AvailabilityHooks['onOutage'];
   /** The batch takes no further line. */
   readonly onStop: () => void;
 }
@@ -49,14 +50,18 @@ export function createScheduler(
   range: ConcurrencyRange,
   { elapsed, after, randomBytes }: Pick<Runtime, 'elapsed' | 'after' | 'randomBytes'>,
   signal: ExchangeSignal | undefined,
-  { onOutage, onStop }: SchedulerHooks,
+  { onNotice, onStop }: SchedulerHooks,
 ) {
   const stopping = createStop(signal, onStop);
   const { stop, stopSignal } = stopping;
   stopSignal.addEventListener('abort', () => queue.rejectAll());
   const random = (): number => (randomBytes(1)[0] ?? 0) / 255;
-  const concurrency = createConcurrencyLimit(range, random);
-  const outageHooks = { onOutage, onGiveUp: stop, onRecovery: () => concurrency.restart(elapsed()) };
+  let hasSporadicRefusals = false;
+  const concurrency = createConcurrencyLimit(range, random, (share) => {
+    if (!hasSporadicRefusals) onNotice(sporadicNotice(share, range));
+    hasSporadicRefusals = true;
+  });
+  const outageHooks = { onOutage: onNotice, onGiveUp: stop, onRecovery: concurrency.restart };
   const availability = createAvailability(options, { elapsed, after }, random, outageHooks);
   const { canRetry, canWait, toOutcome, skippedRetries } = availability;
   const budget = createBudget(options, stop);
@@ -78,7 +83,8 @@ export function createScheduler(
     const wasProbing = availability.isProbing();
     availability.onAttemptEnd(failure, startedAt, queue.active());
     if (wasProbing) return;
-    if (failure && isOverload(failure)) concurrency.onOverload(elapsed(), failure.facts.retryAfterMs ?? 0);
+    if (failure && isOverload(failure))
+      concurrency.onOverload(elapsed(), failure.facts.retryAfterMs ?? 0, failure.code === 'rate_limited');
     else concurrency.onResponse(elapsed(), startedAt, isFull);
   };
   return {
@@ -102,6 +108,11 @@ export function createScheduler(
     addOutcome: stopRules.addOutcome,
     hasReachedLimit: (): boolean => budget.isReached() || stopRules.hasReachedLimit(),
   };
+}
+
+function sporadicNotice(share: number, { initial, max }: ConcurrencyRange): string {
+  const next = initial === max ? `returns to ${max} requests in flight` : 'no longer slows down for that';
+  return `the service refuses ${Math.round(100 * share)} % of requests, however few are in flight; the batch ${next}, and retries them`;
 }
 
 function createStop(signal: ExchangeSignal | undefined, onStop: () => void) {
