@@ -33,6 +33,8 @@ const MAX_MESSAGE_CHARS = 500;
 interface JqOptions {
   /** What errors name as the source of the filter. */
   readonly label?: string;
+  /** How a filter is written there. */
+  readonly write?: (filter: string) => string;
   /** The time that --timeout leaves to a run, infinite for none. */
   readonly remainingMs?: (() => number) | undefined;
   readonly runJq?: ReturnType<typeof createJqEngine>;
@@ -42,7 +44,12 @@ interface JqOptions {
 export async function compileJqFilter(
   filter: string,
   { runtime, signal, report }: Pick<Context, 'signal' | 'report'> & { readonly runtime: Pick<Runtime, 'after'> },
-  { label = '--jq', remainingMs = () => Number.POSITIVE_INFINITY, runJq = createJqEngine() }: JqOptions = {},
+  {
+    label = '--jq',
+    write = (one) => `--jq ${shellWord(one)}`,
+    remainingMs = () => Number.POSITIVE_INFINITY,
+    runJq = createJqEngine(),
+  }: JqOptions = {},
 ): Promise<JqFilter> {
   let timeoutFailure: Failure | undefined;
   const run = async (input: string): Promise<JqRun> => {
@@ -75,7 +82,7 @@ export async function compileJqFilter(
     const reason = error === timeoutFailure ? 'takes too long' : 'needs too much memory';
     throw usageFailure(`${label}: to compile the filter ${reason}`, 'write a simpler filter');
   });
-  if (exitCode !== 0) throw usageFailure(`${label}: ${messageOf(stderr)}`, syntaxHint(filter));
+  if (exitCode !== 0) throw usageFailure(`${label}: ${messageOf(stderr)}`, syntaxHint(filter, write));
   // Each line of a batch may have such a value.
   let hasWarned = false;
   const apply = async (input: string): Promise<FilterResult> => {
@@ -130,12 +137,12 @@ export function filteredSink(sink: Sink, filter: JqFilter, locate: (failure: Fai
 }
 
 // `choices[0].text`, and `$.choices` of JSONPath.
-function syntaxHint(filter: string): string {
+function syntaxHint(filter: string, write: (filter: string) => string): string {
   const open = openBracket(filter);
   if (open) return `close the ${open}, or see https://jqlang.org/manual for the syntax`;
   const [, path] = /^\$?\.?(\w+(?:\.\w+|\[\d*\])*)$/.exec(filter) ?? [];
   if (path === undefined || filter.startsWith('.')) return 'see https://jqlang.org/manual for the syntax';
-  return `did you mean --jq ${shellWord(`.${path}`)}?`;
+  return `did you mean ${write(`.${path}`)}?`;
 }
 
 // The first bracket that is not closed, unless a string, a comment or an interpolation could hold it.

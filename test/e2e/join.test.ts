@@ -55,11 +55,21 @@ describe('batch merge --join --columns', () => {
     const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'rows.csv'), 'name\nrow 1\n');
     writeFileSync(join(cwd, 'out.jsonl'), result(1, '{}'));
-    for (const column of ['a=content', 'a=response.text', 'a=text b=cost']) {
+    for (const [column, hint] of [
+      ['a=content', 'did you mean a=text?'],
+      ['answer', 'did you mean answer=text?'],
+      ['a=tokens', 'did you mean a=prompt_tokens, a=completion_tokens or a=cached_tokens?'],
+      ['a=choices[0].text', "did you mean --columns 'a=.response.choices[0].text'?"],
+      ['a=text b=cost', 'separate them by commas: --columns a=text,b=cost'],
+      ['a=.x[', 'close the [, or see https://jqlang.org/manual for the syntax'],
+    ] as const) {
       const args = ['batch', 'merge', 'out.jsonl', '--join', 'rows.csv', '--columns', column];
       const { code, stderr } = await runBuilt(args, { cwd });
       expect(code, stderr).toBe(2);
-      expect(stderr).toMatch(/write a=text for the text .*; a comma separates columns\n$/);
+      expect(stderr.endsWith(`\n  ${hint}\n`), stderr).toBe(true);
     }
+    const failed = await joinResults(['{}'], ['a=.response|fromjson', '--columns', 'b=text,b=cost,']);
+    expect(failed.stderr).toContain('--columns a: .response|fromjson is empty in every row: object ({}) only strings');
+    expect(failed.stderr).toContain('--columns has two columns b; give each its own name\n');
   });
 });

@@ -1,12 +1,13 @@
 import { createReadStream } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Context } from '../../context.ts';
-import { Failure, safetyFailure, usageFailure } from '../../errors.ts';
-import { closestMatch } from '../../fields/closest-match.ts';
+import { safetyFailure, usageFailure } from '../../errors.ts';
+import { closestMatches, joinWithOr } from '../../fields/closest-match.ts';
 import { unreadableInputFailure } from '../../files/read-input.ts';
 import { firstStringMember, getMember, kindOf, numberMember, rawText, rootOf } from '../../json/json-node.ts';
 import { parseJson } from '../../json/parse-json.ts';
 import type { Reporter } from '../../output/reporter.ts';
+import { shellWord } from '../../output/shell-quote.ts';
 import { mapLines, type Sink } from '../../output/sink.ts';
 import { createFormulaGuard } from '../../results/format-rows.ts';
 import { compileJqFilter, createJqEngine, type JqFilter } from '../../results/jq-filter.ts';
@@ -45,10 +46,14 @@ export async function prepareJoin(
   const filter = await compileColumns(added, context);
   const formulas = createFormulaGuard(spreadsheetSafe, report);
   const table = await openJoinTable(displayPath, delimiter, formulas, context.runtime.cwd);
-  for (const { name } of added.filter(({ name }) => table.names.includes(name)))
-    await report.warn(`${displayPath} has a column ${name} already; for another name, write new_name=${name}`);
+  for (const [at, { name }] of added.entries())
+    if (table.names.includes(name))
+      await report.warn(`${displayPath} has a column ${name} already; for another name, write new_name=${name}`);
+    else if (added.findIndex((one) => one.name === name) < at)
+      await report.warn(`--columns has two columns ${name}; give each its own name`);
   const { rowsUpTo, restOfRows, counts } = createRowJoin(table, displayPath, added);
   const isFilled = added.map(() => false);
+  const errors: (string | undefined)[] = [];
   return (sink) => ({
     ...mapLines(sink, async (lines) => {
       const results = lines.split('\n').slice(0, -1);
@@ -60,8 +65,13 @@ export async function prepareJoin(
         const root = rootOf(parseJson(result));
         const digest = firstStringMember(getMember(root, 'checkpoint'), 'row');
         const before = await rowsUpTo(numberMember(root, 'line') ?? 0, digest, firstStringMember(root, 'id'));
-        const cells: Cell[] = JSON.parse(addedCells[at] ?? '[]');
-        for (const [index, cell] of cells.entries()) isFilled[index] ||= cell !== '';
+        const made: (Cell | { readonly error: string })[] = JSON.parse(addedCells[at] ?? '[]');
+        const cells = made.map((cell, index): Cell => {
+          isFilled[index] ||= typeof cell === 'string' ? cell !== '' : !('error' in cell);
+          if (typeof cell === 'string' || !('error' in cell)) return cell;
+          errors[index] ??= cell.error;
+          return '';
+        });
         whole += `${before}${table.formatCells(cells)}\n`;
       }
       return whole;
@@ -80,7 +90,8 @@ export async function prepareJoin(
           `no row of ${displayPath} has a result: join the table that --rows sent with the outputs of that batch`,
         );
       if (missing > 0) await report.warn(`${missing} of ${rows} rows have no result; run their batch with --resume`);
-      for (const column of added.filter((_, at) => !isFilled[at])) await warnOfEmptyColumn(column, report);
+      for (const [at, column] of added.entries())
+        if (!isFilled[at]) await warnOfEmptyColumn(column, errors[at], report);
     },
   });
 }
@@ -103,34 +114,48 @@ export const resultColumns = new Map([
   ['error', '.error.message'],
 ]);
 
+// The words of APIs and tools for the text of a response.
+const TEXT_WORD = /^(?:content|answer|response|message|output|result|completion|reply)$/;
+
 function parseColumn(column: string): AddedColumn {
-  const [, name = column, value = column] = /^([^=]+)=(.+)$/s.exec(column) ?? [];
+  const [, name = column, value = column] = /^([^=]+?)\s*=\s*(.+)$/s.exec(column) ?? [];
   const filter = resultColumns.get(value) ?? (value === column ? undefined : value);
-  const isName = /^\w+$/.test(value) && !resultColumns.has(value);
-  const near = isName ? closestMatch(value, resultColumns.keys()) : undefined;
-  if (filter !== undefined && near === undefined) return { name, filter };
-  throw usageFailure(
-    `--columns cannot be ${JSON.stringify(column)}`,
-    near !== undefined
-      ? `did you mean ${value === column ? near : `${name}=${near}`}?`
-      : `write name=filter, such as code=.exit_code, with parentheses around a filter with a comma; or a name or name=one of ${[...resultColumns.keys()].join(', ')}`,
-  );
+  const near =
+    !/^\w+$/.test(value) || resultColumns.has(value) ? [] : TEXT_WORD.test(value) ? ['text'] : likelyColumns(value);
+  const isSeveral = /^\w+=[^\s;=]+(?:[\s;]+\w+=[^\s;=]+)+$/.test(column);
+  if (filter !== undefined && near.length === 0 && !isSeveral) return { name, filter };
+  const hint = isSeveral
+    ? `separate them by commas: --columns ${shellWord(column.replace(/[\s;]+/g, ','))}`
+    : near.length > 0
+      ? `did you mean ${joinWithOr(near.map((one) => (value === column && one !== 'text' ? one : `${name}=${one}`)))}?`
+      : `write name=filter, such as code=.exit_code, with parentheses around a filter with a comma; or a name or name=one of ${[...resultColumns.keys()].join(', ')}`;
+  throw usageFailure(`--columns cannot be ${JSON.stringify(column)}`, hint);
 }
 
-// A filter that makes the added cells of a result; one that fails leaves its cell empty.
+// `tokens` is a part of several names.
+function likelyColumns(word: string): string[] {
+  const names = [...resultColumns.keys()];
+  const parts = names.filter((name) => name.split('_').includes(word));
+  return parts.length > 0 ? parts : closestMatches(word, names).slice(0, 1);
+}
+
+// A filter that makes the added cells of a result; one that fails makes an error in place of its cell.
 async function compileColumns(added: readonly AddedColumn[], context: Context): Promise<JqFilter> {
   const runJq = createJqEngine();
   // Each one alone first: the error of an invalid filter shows what was typed.
-  for (const { name, filter } of added)
-    await compileJqFilter(filter, context, { label: `--columns ${name}`, runJq }).catch((error: unknown) => {
-      if (!(error instanceof Failure)) throw error;
-      const hint = `write ${name}=text for the text of the response, or a filter such as ${name}=.exit_code; a comma separates columns`;
-      throw error.with({ hint });
-    });
-  const cells = added.map(({ filter }) => `([try (${filter}\n) catch null] | first)`).join(', ');
+  for (const { name, filter } of added) {
+    const write = (path: string): string => `--columns ${shellWord(`${name}=${belowResponse(path)}`)}`;
+    await compileJqFilter(filter, context, { label: `--columns ${name}`, write, runJq });
+  }
   const toText =
-    'map(if . == null then "" elif type == "string" then . elif type == "number" then [tojson] else tojson end)';
-  return compileJqFilter(`[${cells}] | ${toText}`, context, { label: '--columns', runJq });
+    'if . == null then "" elif type == "string" then . elif type == "number" then [tojson] else tojson end';
+  const cells = added.map(({ filter }) => `(try (first((${filter}\n), null) | ${toText}) catch {error: tostring})`);
+  return compileJqFilter(`[${cells.join(', ')}]`, context, { label: '--columns', runJq });
+}
+
+// `.choices` of a result is in its response.
+function belowResponse(path: string): string {
+  return path.replace(/^(?=\.(?:choices|usage|model)\b)/, '.response');
 }
 
 type JoinTable = Awaited<ReturnType<typeof openJoinTable>>;
@@ -222,15 +247,20 @@ function createRowJoin(
   };
 }
 
-async function warnOfEmptyColumn({ name, filter }: AddedColumn, { warn }: Pick<Reporter, 'warn'>): Promise<void> {
+async function warnOfEmptyColumn(
+  { name, filter }: AddedColumn,
+  error: string | undefined,
+  { warn, redact }: Pick<Reporter, 'warn' | 'redact'>,
+): Promise<void> {
   if (filter === resultColumns.get('error')) return;
   const isCost = filter === resultColumns.get('cost');
+  const path = belowResponse(filter);
   const hint = isCost
     ? '; svc chat computes a cost with --price-prompt and --price-completion'
-    : /^\.(?:choices|usage|model)\b/.test(filter)
-      ? `; write .response${filter}`
-      : '';
-  await warn(`--columns ${name}: ${filter} is empty in every row${hint}`);
+    : path === filter
+      ? error && `: ${redact(error)}`
+      : `; write ${path}`;
+  await warn(`--columns ${name}: ${filter} is empty in every row${hint ?? ''}`);
 }
 
 /** `a=.x,b=.y` is two columns: a comma outside of brackets and strings separates. */
@@ -243,7 +273,7 @@ function splitColumns(text: string): string[] {
     if (token === ',' && depth === 0) parts.push('');
     else parts.push(`${parts.pop()}${token}`);
   }
-  return parts.map((part) => part.trim());
+  return parts.map((part) => part.trim()).filter((part) => part !== '' || parts.length === 1);
 }
 
 /** A sink for results that writes them as the results of an OpenAI batch: `custom_id`, and `response` or `error`. */
