@@ -184,8 +184,15 @@ describe('outputs that do not belong together', () => {
     expect(whole).toMatchObject({ code: 0, stderr: 'svc: 3 lines: 3 done, 0 failed, 0 unknown; 0 missing\n' });
     const unknown = await merge('1.jsonl', '2.jsonl');
     expect(unknown).toMatchObject({ code: 10, stderr: expect.stringContaining('1 missing up to line 4: line 3\n') });
-    const part = await merge('2.jsonl');
-    expect(part).toMatchObject({ code: 10, stderr: expect.stringContaining('3 missing up to line 4: lines 1-3') });
+    for (const [name, missing] of [
+      ['1.jsonl', '0 missing up to line 2; missing: shard 2/2'],
+      ['2.jsonl', '3 missing up to line 4: lines 1-3; missing: shard 1/2'],
+    ] as const) {
+      const hint = `or if there is none, run that batch with --shard ${missing.slice(-3)} -o <file>`;
+      const part = await merge(name);
+      expect(part).toMatchObject({ code: 10, stderr: expect.stringContaining(`${missing}\n`) });
+      expect(part.stderr).toContain(hint);
+    }
   });
 
   it.each([
@@ -271,8 +278,18 @@ describe('results that follow each other', () => {
   it.each<[string, Record<string, string>, number, string]>([
     ['in whatever order of files', { b: part(4, 6, '2/3'), c: part(1, 3, '1/3'), a: part(7, 9, '3/3') }, 0, '9 done'],
     ['with an empty output', { a: part(1, 9, '1/2'), b: '' }, 0, '9 done'],
-    ['with a missing part', { a: part(1, 3, '1/3'), c: part(7, 9, '3/3') }, 10, '3 missing: lines 4-6\n'],
-    ['with a gap and no end', { a: part(1, 3, '1/3'), b: part(5, 6, '2/3') }, 10, '4 missing: lines 4, 7-9\n'],
+    [
+      'with a missing part',
+      { a: part(1, 3, '1/3'), c: part(7, 9, '3/3') },
+      10,
+      '3 missing: lines 4-6; missing: shard 2/3\n',
+    ],
+    [
+      'with a gap and no end',
+      { a: part(1, 3, '1/3'), b: part(5, 6, '2/3') },
+      10,
+      '4 missing: lines 4, 7-9; missing: shard 3/3\n',
+    ],
     ['that overlap', { a: part(1, 6, '1/3'), b: part(4, 9, '2/3') }, 0, '9 done'],
     ['of another number of shards', { a: part(1, 6, '1/3'), b: part(7, 9, '4/4') }, 13, 'in 3 shards and of'],
     ['of another input', { a: part(1, 9, '1/1').replace(/"input":"./g, '"input":"0') }, 13, 'changed lines: '],

@@ -49,6 +49,7 @@ async function mergeInOrder(outputs: readonly OutputPath[], openInput: OpenInput
           if (!entry?.checkpoint || entry.line <= merged.lastLine || describeBatch(entry.checkpoint) !== batch)
             return undefined;
           await add(entry, entry.checkpoint.input);
+          merged.shards.add(entry.checkpoint.shard);
           end = offset + length;
         }
       parts.push({ output, bytes: end });
@@ -93,7 +94,8 @@ async function copyResults(
 
 async function mergeByTable(outputs: readonly OutputPath[], openInput: OpenInput): Promise<MergedResults> {
   const table = createLineTable();
-  const { merged, add, finish, close } = createMerge(await openInput(await readOutputs(outputs, table)));
+  const shards = new Set<string>();
+  const { merged, add, finish, close } = createMerge(await openInput(await readOutputs(outputs, table, shards)));
   try {
     for (const line of table.lines()) {
       const result = table.result(line);
@@ -103,16 +105,21 @@ async function mergeByTable(outputs: readonly OutputPath[], openInput: OpenInput
   } finally {
     await close();
   }
-  return { ...merged, writeResults: (write) => writeResultsInOrder(table, outputs, write) };
+  return { ...merged, shards, writeResults: (write) => writeResultsInOrder(table, outputs, write) };
 }
 
-async function readOutputs(outputs: readonly OutputPath[], table: LineTable): Promise<string | undefined> {
+async function readOutputs(
+  outputs: readonly OutputPath[],
+  table: LineTable,
+  shards: Set<string>,
+): Promise<string | undefined> {
   let first: { displayPath: string; operation: string; text: string } | undefined;
   for (const [at, output] of outputs.entries()) {
     const { displayPath } = output;
     const { checkpoints, otherInputLines } = await readOutput(output, at, table);
     for (const checkpoint of checkpoints) {
       const text = describeBatch(checkpoint);
+      shards.add(checkpoint.shard);
       first ??= { displayPath, operation: checkpoint.operation, text };
       if (text !== first.text)
         throw otherBatchFailure(first.displayPath, displayPath, `they hold results of ${first.text} and of ${text}`);
@@ -138,7 +145,8 @@ function otherBatchFailure(first: string, other: string, reason: string): Failur
 // Goes through the lines of an input beside the results, which come in ascending order. Without an input, every gap is missing.
 function createMerge(input: BatchInput | undefined) {
   const [missing, changed, removed] = [createLineRanges(), createLineRanges(), createLineRanges()];
-  const merged = { counts: { done: 0, failed: 0, unknown: 0, unsent: 0 }, failedApplied: 0, lastLine: 0, missing };
+  const counts = { done: 0, failed: 0, unknown: 0, unsent: 0 };
+  const merged = { counts, failedApplied: 0, lastLine: 0, missing, shards: new Set<string>() };
   const file = input?.file && { path: input.file.path, displayPath: input.label };
   const source = file ? input?.file?.split(createReader()(file)) : input?.lines;
   const lines = source?.[Symbol.asyncIterator]();

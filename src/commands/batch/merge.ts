@@ -8,6 +8,7 @@ import { lockOutput } from '../../batch/store/result-store.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { Failure, usageFailure } from '../../errors.ts';
+import { joinWithOr } from '../../fields/closest-match.ts';
 import { commitOrAbandon, isReplaceable, rejectReplacedInput } from '../../files/file-replacement.ts';
 import { createHeapLimit, limitYoungGeneration } from '../../files/heap-limit.ts';
 import type { OptionsOfList } from '../../flag.ts';
@@ -50,11 +51,7 @@ export async function runBatchMerge({ args, options }: Invocation<MergeOptions>,
       () => true,
     );
   const isInputReadOnce = input !== undefined && (input === '-' || !(await isFile(input)));
-  const { counts, failedApplied, lastLine, missing, writeResults } = await mergeResults(
-    outputs,
-    openInput,
-    isInputReadOnce,
-  );
+  const merged = await mergeResults(outputs, openInput, isInputReadOnce);
   const wrap = await prepareExport(filter, joined, options, context);
   const path = output === undefined || output === '-' ? undefined : resolve(runtime.cwd, output);
   // A running batch may write to the file.
@@ -62,25 +59,43 @@ export async function runBatchMerge({ args, options }: Invocation<MergeOptions>,
   const lease = isLocked ? (await lockOutput({ path, displayPath: output }, runtime, report)).lease : undefined;
   try {
     const sink = wrap(await openSink(output, stdout, runtime.cwd));
-    await commitOrAbandon(sink, () => writeResults(sink.writer.write));
+    await commitOrAbandon(sink, () => merged.writeResults(sink.writer.write));
   } finally {
     await lease?.release();
   }
-  const { done, failed, unknown } = counts;
+  const { lastLine, missing, shards } = merged;
+  const { done, failed, unknown } = merged.counts;
   const lines = done + failed + unknown;
   const end = input === undefined ? ` up to line ${lastLine}` : '';
   const gaps = missing.count() === 0 ? '' : `: ${pluralize(missing.count(), 'line')} ${missing.format()}`;
-  const summary = `${lines} ${pluralize(lines, 'line')}: ${done} done, ${failed} failed, ${unknown} unknown; ${missing.count()} missing${end}${gaps}`;
+  // An input without a missing line has empty shards.
+  const others = input === undefined || missing.count() > 0 ? shardsWithoutOutput(shards, args.length) : [];
+  const unnamed = others.length === 0 ? '' : `; missing: shard ${joinWithOr(others)}`;
+  const summary = `${lines} ${pluralize(lines, 'line')}: ${done} done, ${failed} failed, ${unknown} unknown; ${missing.count()} missing${end}${gaps}${unnamed}`;
   if (lines === 0) await report.warn(`there are no results of a batch in ${args.join(' ')}`);
-  if (done === lines && missing.count() === 0) return report.note(summary);
+  if (done === lines && missing.count() + others.length === 0) return report.note(summary);
+  const hint = others[0]
+    ? `name the output of each shard, or if there is none, run that batch with --shard ${others[0]} -o <file>`
+    : incompleteHint(merged, input);
+  throw new Failure('partly_failed', summary, { applied: 'unknown', hint });
+}
+
+function incompleteHint(
+  { counts: { failed, unknown }, missing, failedApplied }: Awaited<ReturnType<typeof mergeResults>>,
+  input: string | undefined,
+): string {
+  if (missing.count() + unknown === 0 && failed === failedApplied) return FAILED_APPLIED_HINT;
   const emptyHint =
     input === undefined && missing.count() > 0 ? '; --input FILE tells empty lines from missing ones' : '';
   const unknownHint = unknown > 0 ? '; --retry-unknown beside it sends unknown lines again' : '';
-  const hint =
-    missing.count() + unknown === 0 && failed === failedApplied
-      ? FAILED_APPLIED_HINT
-      : `run that batch again with --resume, for missing lines and failed ones that were not applied${unknownHint}${emptyHint}`;
-  throw new Failure('partly_failed', summary, { applied: 'unknown', hint });
+  return `run that batch again with --resume, for missing lines and failed ones that were not applied${unknownHint}${emptyHint}`;
+}
+
+// Of `1/3` and `3/3` in two outputs: `2/3`. The output of a shard without lines has no results.
+function shardsWithoutOutput(shards: ReadonlySet<string>, outputs: number): string[] {
+  const count = Number([...shards][0]?.split('/')[1] ?? 1);
+  const all = Array.from({ length: count }, (_, at) => `${at + 1}/${count}`);
+  return outputs < count ? all.filter((shard) => !shards.has(shard)) : [];
 }
 
 // As result lines, filtered by --jq, as rows of a table with columns added, or as results of an OpenAI batch.
