@@ -76,17 +76,17 @@ it('each command that a mistake says to run ends in no usage error', { timeout: 
 });
 
 it('each command that stands for a word of another tool ends in no usage error', { timeout: 240_000 }, async () => {
-  const steps = Object.values(otherTools).flatMap((words) => Object.values(words).flatMap((text) => stepsOf(text, [])));
+  const steps = Object.keys(otherTools).flatMap((text) => stepsOf(text, []));
   expect(steps.length).toBeGreaterThan(20);
   expect((await usageErrors(steps)).join('\n')).toBe('');
 });
 
 it('a command that deletes is suggested only for a word that deletes', () => {
   const deletes = /\b(?:delete|rm|remove|prune|clear|clean|cleanup|reset|purge|revoke|signout|logout|uninstall|keep)\b/;
-  const suggested = Object.values(otherTools).flatMap((words) => Object.entries(words));
-  const harmful = suggested.filter(([, meant = '']) =>
+  const harmful = Object.entries(otherTools).filter(([meant]) =>
     /svc (?:log (?:clear|prune)|profile remove|auth logout)/.test(meant),
   );
-  expect(harmful.length).toBeGreaterThan(5);
-  expect(harmful.filter(([word, meant = '']) => !deletes.test(word) && !/cannot/.test(meant))).toEqual([]);
+  const words = harmful.flatMap(([meant, all]) => (/cannot/.test(meant) ? [] : all.split(', ')));
+  expect(words.length).toBeGreaterThan(5);
+  expect(words.filter((word) => !deletes.test(word))).toEqual([]);
 });

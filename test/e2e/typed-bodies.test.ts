@@ -20,7 +20,7 @@ const bodies = allOperations.map((operation) => ({
     note: "it's",
   }),
 }));
-const dataFlags = Object.entries(otherTools.curl ?? {}).flatMap(([flag, meant]) => (meant === '--file' ? [flag] : []));
+const dataFlags = otherTools['--file']?.split(', ').slice(0, 7) ?? [];
 const check = ['--local', '--dry-run', '--exact'];
 
 describe.each(bodies)('the body of svc $command as an argument', ({ command, body }) => {

@@ -26,9 +26,8 @@ it('a field of a streamed response says how its parts are joined', () => {
 it.each(fields.filter(({ field }) => field.deprecated))('the deprecated field $name is suggested nowhere', (one) => {
   const { name, field, body } = one;
   const form = new RegExp(`--${flagName(name)}(?![\\w-])`);
-  const hints = Object.values(otherTools).flatMap((words) => Object.entries(words));
   expect(
-    hints.filter(([, hint]) => form.test(hint)),
+    Object.keys(otherTools).filter((hint) => form.test(hint)),
     'suggest its replacement in other-tools.ts',
   ).toEqual([]);
   const lines = allCommands.flatMap(({ examples }) => examples.map(({ args }) => args));

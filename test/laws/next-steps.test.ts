@@ -55,16 +55,19 @@ describe('each printed next step', () => {
     expect(same.map(([block]) => block)).toEqual([]);
   });
 
-  it.each(Object.keys(otherTools))('for words of %s is one', async (tool) => {
-    const problems: string[] = [];
-    for (const [word, text] of Object.entries(otherTools[tool] ?? {})) {
-      problems.push(...(await problemsOf(commandsIn(text).filter((words) => !words.includes('--trace-auth')))));
-      const [form = ''] = text.split(' ');
-      const isFlag = form.startsWith('--');
-      const owners = allCommands.filter(({ listedFlags }) =>
-        listedFlags.some((flag) => flagForms(flag).includes(form)),
-      );
-      if (isFlag && owners.length === 0) problems.push(`${word}: no command has ${form}`);
+  it('for a word of another tool is the only one', () => {
+    const words = Object.values(otherTools).flatMap((all) => all.split(', '));
+    expect(words.length).toBeGreaterThan(1000);
+    expect(words.filter((word, at) => words.indexOf(word) !== at)).toEqual([]);
+  });
+
+  it.each(Object.entries(otherTools))('%s is one', async (text, words) => {
+    const problems = await problemsOf(commandsIn(text).filter((one) => !one.includes('--trace-auth')));
+    const [form = ''] = text.split(' ');
+    const isFlag = form.startsWith('--');
+    const owners = allCommands.filter(({ listedFlags }) => listedFlags.some((flag) => flagForms(flag).includes(form)));
+    if (isFlag && owners.length === 0) problems.push(`no command has ${form}`);
+    for (const word of words.split(', ')) {
       if (word === form) problems.push(`${word} suggests itself`);
       if (word.startsWith('-') && !word.includes('=')) {
         const known = owners.find(({ listedFlags }) => listedFlags.some((flag) => flagForms(flag).includes(word)));
