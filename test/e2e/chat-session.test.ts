@@ -510,7 +510,11 @@ it('shows the results and errors of commands of the session also with -q', async
       [READY, '/stats\r'],
       ['there is no response yet', '/help\r'],
       ['or Ctrl-D ends the session', '/nope\r'],
-      ['/nope is not a command', CTRL_D],
+      ['/nope is not a command', '/bye\r'],
+      ['/bye is not a command\r\n  write /exit; to send', ':q\r'],
+      [':q is not a command\r\n  write /exit; to send', '.model x\r'],
+      ['.model is not a command\r\n  write /model; to send', '.env is a file\r'],
+      ['fine', CTRL_D],
     ],
   });
   expect(screen).not.toContain('/help lists the commands');

@@ -153,7 +153,9 @@ async function openPromptHistory({ settings }: RequestStart, context: Context) {
 
 async function handleLine(line: string, session: ChatSession): Promise<void> {
   const { messages: before, attached: files, context } = session;
-  const [, name, rest = ''] = /^\/(\w+)\s*([\s\S]*)$/.exec(line) ?? [];
+  const [, slashed, marked = '', rest = ''] = /^(?:\/(\w+|\?)|[:.!](\w+)!?(?=\s|$))\s*([\s\S]*)$/.exec(line) ?? [];
+  const meant = meantCommand(slashed ?? marked);
+  const name = slashed ?? (meant && marked);
   if (name === undefined) {
     if (/^(?:exit|quit)\s*$/.test(line))
       throw usageFailure(
@@ -163,12 +165,15 @@ async function handleLine(line: string, session: ChatSession): Promise<void> {
     if (line.trim() !== '') await runTurn({ prompt: line, before, files }, session);
     return;
   }
-  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  const command = slashed !== undefined && Object.hasOwn(commands, name) ? commands[name] : undefined;
   const text = rest.trim();
   if (command && !(command.needs && text === '')) return command.run(text, session);
   const problem = command
     ? usageFailure(`/${name} needs ${command.needs}`)
-    : usageFailure(`/${name} is not a command`, 'to send the text as a prompt, begin it with a space');
+    : usageFailure(
+        `${line.slice(0, line.indexOf(name))}${name} is not a command`,
+        `${meant ? `write /${meant}; ` : ''}to send the text as a prompt, begin it with a space`,
+      );
   await context.report.failure(problem);
   await showHelp('', session);
 }
@@ -177,6 +182,8 @@ interface SessionCommand {
   readonly argument?: string;
   readonly needs?: string;
   readonly effect: string;
+  /** The names of the command in ollama, llm, aichat and vim. */
+  readonly otherNames?: string;
   readonly run: (text: string, session: ChatSession) => Promise<void>;
 }
 
@@ -184,12 +191,14 @@ const commands: { readonly [name: string]: SessionCommand } = {
   system: {
     argument: '[TEXT]',
     effect: 'sets the system message, or shows it',
+    otherNames: 'prompt role persona',
     run: (text, session) =>
       text === '' ? showSystem(session) : setFlag('system', text, 'the system message is set', session),
   },
   model: {
     argument: '[NAME]',
     effect: 'selects the model, or shows it',
+    otherNames: 'set load models use',
     run: (text, session) =>
       text === ''
         ? session.context.stdout.write(`${modelOf(session.start.settings, session.given)}\n`)
@@ -199,6 +208,7 @@ const commands: { readonly [name: string]: SessionCommand } = {
     argument: 'FILE',
     needs: 'a file name',
     effect: 'attaches a file to the next prompt',
+    otherNames: 'file image add upload',
     run: async (path, { attached, context: { runtime, report } }) => {
       if (!(await pathExists(resolve(runtime.cwd, path)))) throw new Failure('local_file', `${path} does not exist`);
       attached.push(path);
@@ -209,10 +219,12 @@ const commands: { readonly [name: string]: SessionCommand } = {
     argument: 'FILE',
     needs: 'a file name',
     effect: 'saves the conversation to a new file',
+    otherNames: 'export write w',
     run: saveConversation,
   },
   clear: {
     effect: 'starts a new conversation',
+    otherNames: 'new reset empty',
     run: (_, session) => {
       const { start, context } = session;
       const file = givenText(start.input.given, 'conversation');
@@ -223,6 +235,7 @@ const commands: { readonly [name: string]: SessionCommand } = {
   },
   retry: {
     effect: 'sends the last prompt again',
+    otherNames: 'regenerate regen again',
     run: async (_, session) => {
       if (!session.lastTurn) throw usageFailure('there is no prompt to retry');
       await session.context.report.note('sending the last prompt again');
@@ -231,16 +244,24 @@ const commands: { readonly [name: string]: SessionCommand } = {
   },
   stats: {
     effect: 'shows tokens and times of the last response',
+    otherNames: 'usage tokens cost info',
     run: (_, { statsLine, context: { stdout } }) => stdout.write(`${statsLine}\n`),
   },
-  help: { effect: 'shows these lines', run: showHelp },
+  help: { effect: 'shows these lines', otherNames: '? h commands', run: showHelp },
   exit: {
     effect: 'or Ctrl-D ends the session',
+    otherNames: 'bye quit q qa wq x',
     run: async () => {
       throw usageFailure('/exit takes no text');
     },
   },
 };
+
+function meantCommand(name: string): string | undefined {
+  const [found] =
+    Object.entries(commands).find(([own, { otherNames = '' }]) => [own, ...otherNames.split(' ')].includes(name)) ?? [];
+  return found;
+}
 
 function setFlag(name: string, value: string, note: string, { given, context }: ChatSession): Promise<void> {
   given.set(name, value);
