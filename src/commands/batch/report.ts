@@ -7,7 +7,7 @@ import { batchJournalFile, readBatchJournal } from '../../batch/store/batch-jour
 import { createLineTable, type IndexedResult, type LineTable } from '../../batch/store/line-table.ts';
 import type { OutputPath } from '../../batch/store/output-file.ts';
 import { MAX_RESULT_BYTES, readOutput, readResult, resolveOutputs } from '../../batch/store/output-file.ts';
-import { classifyLine } from '../../batch/store/result-line.ts';
+import { classifyLine, digestInputLine } from '../../batch/store/result-line.ts';
 import type { Invocation } from '../../command.ts';
 import type { Context } from '../../context.ts';
 import { exitCodes, toFailure, usageFailure } from '../../errors.ts';
@@ -17,7 +17,7 @@ import { limitYoungGeneration } from '../../files/heap-limit.ts';
 import { unreadableInputFailure } from '../../files/read-input.ts';
 import { splitLines } from '../../files/split-lines.ts';
 import type { OptionsOfList } from '../../flag.ts';
-import { getMember, rootOf } from '../../json/json-node.ts';
+import { firstStringMember, getMember, rootOf } from '../../json/json-node.ts';
 import { parseJson, tryParseJson } from '../../json/parse-json.ts';
 import { promptText } from '../../operations/chat-text.ts';
 import type { ResultOptions } from '../../output/output-format.ts';
@@ -63,14 +63,18 @@ export async function runBatchReport(
     const reports = [createBatchReport(first.displayPath), createBatchReport(second.displayPath)] as const;
     const tables = [await addFile(reports[0], first, context), await addFile(reports[1], second, context)] as const;
     const comparison = await compareOutputs(tables, differentChecks(reports).flat().length > 0);
-    for (const report of reports) await addPrompts(report, options.input, runtime);
+    for (const [at, report] of reports.entries())
+      await addPrompts(report, tables.slice(at, at + 1), options.input, context);
     await writeReportPage(htmlPath, () => comparisonHtml(reports, comparison), context);
     const text = (): string => comparisonText(reports, comparison);
     await printResult({ ...resultOf(comparisonJson(reports, comparison)), text }, printed);
   } else {
     const report = createBatchReport(args.join(', '));
-    for (const file of files) await addFile(report, file, context);
-    await addPrompts(report, options.input, runtime);
+    const outputs = [];
+    for (const file of files) outputs.push(await addFile(report, file, context));
+    if (!outputs.some(({ sent }) => sent))
+      await context.report.warn(`there are no results of a batch in ${args.join(' ')}`);
+    await addPrompts(report, outputs, options.input, context);
     await writeReportPage(htmlPath, () => reportHtml(report), context);
     const text = (): string => reportText(report, stdout.columns, hasPlot);
     await printResult({ ...resultOf(reportJson(report)), text }, printed);
@@ -87,6 +91,7 @@ async function addFile(report: BatchReport, file: OutputPath, context: Context):
   const { validBytes } = await readOutput(file, 0, table);
   addMissingLines(report, table, journal);
   if (validBytes === 0) return { ...file, table };
+  let sent: SentLine | undefined;
   try {
     for await (const { bytes, offset } of splitLines(
       createReadStream(file.path, { end: validBytes - 1 }),
@@ -98,11 +103,14 @@ async function addFile(report: BatchReport, file: OutputPath, context: Context):
       const entry = table.result(facts.line);
       if (entry?.offset !== offset) continue;
       addToReport(report, root, classifyLine(entry.exitCode, entry.applied).status, facts);
+      const checkpoint = getMember(root, 'checkpoint');
+      const [input, row] = ['input', 'row'].map((name) => firstStringMember(checkpoint, name));
+      sent ??= { number: facts.line, input, row };
     }
   } catch (error) {
     throw unreadableInputFailure(file.displayPath, error);
   }
-  return { ...file, table };
+  return { ...file, table, sent };
 }
 
 // The journal, if there is one, knows of lines that the output lacks: those that were sent, and the number of all.
@@ -121,9 +129,17 @@ function addMissingLines(
   report.unsent += total === undefined ? Number.NaN : Math.max(0, total - known);
 }
 
-/** An output whose results are in a table. */
+// The digests of a line, and of the row that it was made from.
+interface SentLine {
+  readonly number: number;
+  readonly input: string | undefined;
+  readonly row: string | undefined;
+}
+
+/** An output whose results are in a table, and the line of the first one. */
 interface IndexedOutput extends OutputPath {
   readonly table: LineTable;
+  readonly sent?: SentLine | undefined;
 }
 
 /**
@@ -168,32 +184,48 @@ async function compareOutputs(
   return comparison;
 }
 
-// Of the lines that are samples: the last message of a user, the cells of a row, or the line.
-async function addPrompts(report: BatchReport, path: string | undefined, runtime: Context['runtime']): Promise<void> {
+// Of the lines that are samples: the last message of a user, the cells of a row, or the line. None of another input.
+async function addPrompts(
+  report: BatchReport,
+  outputs: readonly IndexedOutput[],
+  path: string | undefined,
+  { runtime, report: { warn } }: Context,
+): Promise<void> {
   if (path === undefined) return;
   const wanted = new Set([...report.failures.values(), ...report.responses.values()].map(({ line }) => line));
   const chunks = createReadStream(resolve(runtime.cwd, path));
+  const isTable = isTableName(path);
   try {
-    for await (const [number, bytes] of isTableName(path) ? tableRows(chunks, path) : inputLines(chunks))
+    for await (const [number, bytes, digest] of isTable ? tableRows(chunks, path) : inputLines(chunks)) {
+      const sent = outputs.find((output) => output.sent?.number === number)?.sent;
+      const recorded = isTable ? sent?.row : sent?.input;
+      if (recorded !== undefined && recorded !== digest) {
+        report.prompts.clear();
+        return warn(
+          `line ${number} of ${path} is not the one that was sent; name the input of that batch with --input`,
+        );
+      }
       if (wanted.has(number)) report.prompts.set(number, truncateSample(promptOf(bytes)));
+    }
   } catch (error) {
     throw unreadableInputFailure(path, error);
   }
 }
 
-type NumberedText = readonly [number: number, bytes: Buffer];
+type NumberedText = readonly [number: number, bytes: Buffer, digest: string];
 
 async function* inputLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<NumberedText> {
-  for await (const { number, bytes } of splitLines(chunks, MAX_RESULT_BYTES)) if (bytes) yield [number, bytes];
+  for await (const line of splitLines(chunks, MAX_RESULT_BYTES))
+    if (line.bytes) yield [line.number, line.bytes, digestInputLine(line)];
 }
 
 async function* tableRows(chunks: AsyncIterable<Uint8Array>, path: string): AsyncGenerator<NumberedText> {
   const { records } = await openTable(chunks, path, undefined, MAX_RESULT_BYTES);
   // The header is no row.
   let number = -1;
-  for await (const { raw } of records) {
+  for await (const { raw, digest } of records) {
     number += 1;
-    yield [number, Buffer.from(raw)];
+    yield [number, Buffer.from(raw), digest];
   }
 }
 
