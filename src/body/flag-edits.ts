@@ -72,8 +72,11 @@ export function rejectInvalidFlags(operation: Operation, given: BodyFlags, now: 
     if (kind === 'role-message') givenTexts(given, name).forEach(parseMessageFlag);
     const word = givenText(given, name);
     if (kind === 'age' && word !== undefined) parseAgeStart(`--${name}`, word, now);
-    if (kind === 'call-ref' && word !== undefined && /[/:]/.test(word.replace(/\{\{.*?\}\}/g, '')))
-      throw usageFailure(`--${name} takes an id, not ${JSON.stringify(word)}`, 'give a ref with --svc-ref');
+    if (kind === 'call-ref' && word !== undefined && /^$|[/:]/.test(word.replace(/\{\{.*?\}\}/g, '.')))
+      throw usageFailure(
+        `--${name} takes an id, not ${JSON.stringify(word)}`,
+        word === '' ? `give the id of a call, or leave --${name} out` : 'give a ref with --svc-ref',
+      );
   }
 }
 

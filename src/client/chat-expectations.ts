@@ -9,6 +9,7 @@ import { firstStringMember, formatJsonPath, getMember, type JsonNode } from '../
 import { tryParseJson } from '../json/parse-json.ts';
 import { decodeUtf8 } from '../json/utf8.ts';
 import { choicesByIndex, contentText } from '../operations/chat-text.ts';
+import { shellWord } from '../output/shell-quote.ts';
 import { pluralize } from '../output/transfer-text.ts';
 import { requestFailure } from './exchange-failure.ts';
 import type { PreparedRequest } from './request.ts';
@@ -84,6 +85,8 @@ const MAX_ACTUAL_CHARS = 200;
 // As servers name the ends of a text that is not complete.
 const CUT_REASONS = ['length', 'max_tokens', 'model_length', 'content_filter'];
 
+const EITHER_CASE_HINT = 'for letters of either case, write [Yy]es';
+
 function textCheck(
   expect: 'text' | 'not',
   value: string,
@@ -93,8 +96,14 @@ function textCheck(
   // As a variable of CI that is not set.
   if (value === '')
     throw usageFailure(`--expect-${expect} is empty`, 'every text matches it; write a text, or . for any character');
+  const [, literal] = /^\/([^/]+)\/[dgimsuvy]+$/.exec(value) ?? [];
+  if (literal !== undefined)
+    throw usageFailure(
+      `--expect-${expect} ${value}: the slashes and the letters after them are a part of the pattern`,
+      `write ${shellWord(literal)}; ${EITHER_CASE_HINT}; for the slashes themselves, write [/]`,
+    );
   const hint = value.startsWith('(?i')
-    ? 'for letters of either case, write [Yy]es'
+    ? EITHER_CASE_HINT
     : HAS_COLUMN.test(value)
       ? 'columns fill it with --rows alone'
       : 'write a JavaScript regular expression, such as "^Yes"';
@@ -103,7 +112,7 @@ function textCheck(
     const [match] = pattern.exec(text) ?? [];
     if (expect === 'not') return match === undefined ? [] : [`the text contains ${quoteStart(match)}`];
     const own = isTemplate ? ` for ${pattern.source}` : '';
-    const slashes = /^\/.*\/[a-z]*$/.test(value) ? '; the slashes are part of the pattern' : '';
+    const slashes = /^\/.*\/$/.test(value) ? '; the slashes are part of the pattern' : '';
     return match === undefined ? [`no match${own} in ${quoteStart(text)}${slashes}`] : [];
   };
   const problemOf: Check['problemOf'] = (response, _, expressions) => {

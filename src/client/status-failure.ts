@@ -194,13 +194,16 @@ function statusHint(facts: StatusFacts, context: RequestContext): string | undef
     const correction = authorization?.correction ?? store;
     return `${authorization?.quotes ?? ''}${correction}; to see which credentials are used: svc auth status --profile ${profile}`;
   }
-  if (code === 'rate_limited')
+  // The server of another host name, or of another protocol.
+  const isMisdirected = status === 421 || status === 426;
+  if (code === 'rate_limited' && !isMisdirected)
     return waitMs > 0 ? formatWait(waitMs, now, ': run the command again after') : 'run the command again later';
   if (status === 409) {
     const suspect = Object.hasOwn(fields, 'id') ? 'the ids and digests in the body' : 'the body';
     return `check ${suspect}: the service rejects the same body again`;
   }
-  if ([404, 405, 410, 415, 501].includes(status) || (isPage && status < 500)) {
+  if (status === 451) return 'the service, or a proxy before it, may not serve this request: ask who runs it';
+  if (isMisdirected || [404, 405, 410, 415, 501].includes(status) || (isPage && status < 500)) {
     const named = [
       ['project_id', 'the project'] as const,
       ['model', `the model (-m; ${modelList(url)} lists them)`] as const,
@@ -209,7 +212,9 @@ function statusHint(facts: StatusFacts, context: RequestContext): string | undef
     const rerun = operation.replaces && applied !== 'unknown' ? '; then run it again with the same ids' : '';
     return `check ${[baseUrlName(destination), ...suspects].join(' and ')}: the request went to ${url.href}${rerun}`;
   }
-  return (code === 'failed' || code === 'unknown') && waitMs > 0 ? formatWait(waitMs, now, ', until') : undefined;
+  if (code !== 'failed' && code !== 'unknown') return undefined;
+  if (waitMs > 0) return formatWait(waitMs, now, ', until');
+  return operation.replaces ? undefined : 'check the status page or the log of the service';
 }
 
 // What the service says about the cause, in the words of docs/internals/servers.md: a retry of the same request fails again.

@@ -1,7 +1,7 @@
 import { access, constants } from 'node:fs/promises';
 import type { RunCommand } from '../command.ts';
 import { overrideWarning } from '../config/base-url.ts';
-import { findCredentialSource, isOpenOrigin } from '../config/credentials/credential.ts';
+import { findCredentialSource, isOpenOrigin, loginHint } from '../config/credentials/credential.ts';
 import { confirm } from '../config/credentials/prompt.ts';
 import { removeFromKeychain } from '../config/credentials/secret-programs.ts';
 import {
@@ -129,7 +129,7 @@ export const runAuthStatus: RunCommand<ResultOptions & Pick<ServiceOptions, 'pro
   const { name, needsCredentials } = await showProfile(options.profile, options, context);
   if (needsCredentials)
     throw new Failure('credentials', `no credentials in the environment or the profile "${name}"`, {
-      hint: `run: svc auth login --profile ${name}`,
+      hint: loginHint('bearer', context.runtime, `svc auth login --profile ${name}`, false),
     });
 };
 

@@ -96,10 +96,15 @@ function likelyUrl(text: string): string | undefined {
   return `${isSecure ? 'https' : 'http'}://${host}`;
 }
 
-/** The path of an operation, also without its version, that a base URL ends in, as when the URL of a request is given. */
+// What else APIs of this family have below /v1.
+const OTHER_PATH =
+  /\/v1\/(?:chat|completions|embeddings|messages|models|moderations|rerank|responses|files|batches|(?:audio|images)\/\w+)$/;
+
+/** The path of an operation, also without its version, or of another API, that a base URL ends in, as when the URL of a request is given. */
 export function operationPathIn({ pathname }: URL): string | undefined {
   const paths = allOperations.flatMap(({ path }) => [path, path.replace(/^\/v1(?:\/preview)?/, '')]);
-  return paths.find((path) => pathname.replace(/\/$/, '').endsWith(path));
+  const given = pathname.replace(/\/$/, '');
+  return paths.find((path) => given.endsWith(path)) ?? OTHER_PATH.exec(given)?.[0];
 }
 
 /** The URL of a path below a base URL. A path prefix stays; a base that ends in `/v1` does not give `/v1/v1`, and so on. */

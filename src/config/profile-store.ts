@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../errors.ts';
 import { formatByteSize } from '../files/byte-size.ts';
-import { fileFailure, isNotFoundError, withFileFailure } from '../files/file-errors.ts';
+import { errorCode, fileFailure, isNotFoundError, withFileFailure } from '../files/file-errors.ts';
 import { acquireLock, type LockRuntime } from '../files/file-lock.ts';
 import { makeDirectory, renameDurably, resolveSymlinks } from '../files/file-replacement.ts';
 import { requireTrustedFile } from '../files/trusted-file.ts';
@@ -92,6 +92,9 @@ export async function readProfiles({ runtime, report }: ConfigContext, isOptiona
     const { openStoreFile } = await import('./profile-conf.ts');
     return openStoreFile(path, (text) => parseStore(text, path)).store;
   } catch (error) {
+    // Of /dev/null, no profiles are wanted.
+    if (errorCode(error) === 'ENOTDIR' && !path.startsWith('/dev/'))
+      await report.warn(`there are no profiles in ${path}: a part of the path is not a directory`);
     if (isNotFoundError(error)) return { profiles: {} };
     const failure = fileFailure('read the profiles in', path, error);
     if (!isOptional || failure === error) throw failure;

@@ -1,4 +1,13 @@
-import { getMember, type JsonNode, type JsonPath, kindName, kindOf, rawText, stringOf } from '../json/json-node.ts';
+import {
+  firstStringMember,
+  getMember,
+  type JsonNode,
+  type JsonPath,
+  kindName,
+  kindOf,
+  rawText,
+  stringOf,
+} from '../json/json-node.ts';
 import { compareNumberLiterals, isIntegerLiteral, likelyNumbers } from '../json/number-literal.ts';
 import { tryParseJson } from '../json/parse-json.ts';
 import { joinWithOr } from './closest-match.ts';
@@ -82,8 +91,12 @@ export function likelyJson(rootShape: Shape, path: JsonPath, node: JsonNode): st
     return likelyNumbers(text).filter((one) => isWithin(one, shape) && (type === 'number' || isIntegerLiteral(one)));
   if (type === 'boolean' && /^(?:true|false)$/i.test(text)) return [text.toLowerCase()];
   const root = /^[[{]/.test(text) ? tryParseJson(text) : undefined;
-  if (root) return kindOf(root) === type || meant ? [text] : [];
-  return meant ? [meant.replace('<text>', () => JSON.stringify(text).slice(1, -1))] : [];
+  // Of Anthropic and LangChain, for a tool.
+  if (text === 'any' && type === 'string' && meant) return ['"required"'];
+  // `{"type":"tool","name":"f"}` of other APIs.
+  const name = meant?.includes('"name"') ? firstStringMember(root, 'name') : undefined;
+  if (root && name === undefined) return kindOf(root) === type || meant ? [text] : [];
+  return meant ? [meant.replace('<text>', () => JSON.stringify(name ?? text).slice(1, -1))] : [];
 }
 
 function meantHint(shape: Shape, node: JsonNode): string | undefined {

@@ -52,7 +52,10 @@ export const chatRules: BodyRules = function* (body) {
     yield rule('tool_choice', 'needs tools; without them only "none" is valid');
   const allowed = isObject(choice) ? allowedTools(choice) : [];
   if (tools.length > 0 && !allowed.every((tool) => tools.includes(functionName(tool))))
-    yield rule('tool_choice', 'must name one of the tools');
+    yield rule(
+      'tool_choice',
+      `must name one of the tools, such as {"type":"function","function":{"name":${JSON.stringify(tools[0])}}}`,
+    );
   if (numberAt(body, 'n') > 1 && numberMember(body, 'temperature') === 0)
     yield rule('n', 'must be 1 with temperature 0');
   if (/^.{1,42}$/su.test(firstStringMember(body, 'cache_salt') ?? '')) {

@@ -778,7 +778,7 @@ describe('a streamed chat', () => {
       stream(event('{"error":{"message":"m","code":502}}')),
       8,
       '',
-      /returned 502 in the stream: m; the request may have been applied\n {2}if you run it again, you may be charged twice/,
+      /returned 502 in the stream: m; the request may have been applied\n {2}check the status page or the log of the service; if you run it again, you may be charged twice/,
     ],
     [
       'a flat one',

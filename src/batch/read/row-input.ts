@@ -153,7 +153,10 @@ function readHeader(cells: readonly string[], path: string, columns: ReadonlyMap
 function columnsHint(names: readonly string[]): string {
   const [, found = ''] = (names.length === 1 && /([,;\t|])/.exec(names[0] ?? '')) || [];
   const write = `; write --delimiter ${found === '\t' ? 'tab' : `'${found}'`}`;
-  return `its columns are ${quoteNames(names)}${found === '' ? '' : write}`;
+  const header = names.some((name) => /^[-+]?[\d.]+$/.test(name))
+    ? '; if that line is data, put a line of names above it'
+    : '';
+  return `its columns are ${quoteNames(names)}${found === '' ? header : write}`;
 }
 
 function quoteNames(names: readonly string[]): string {

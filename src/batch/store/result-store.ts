@@ -230,7 +230,8 @@ export async function openPriorResults(
       );
     } else if (isJournalLost) {
       const state = journal ? 'lacks records of earlier runs' : 'is missing';
-      await warn(`${displayPath}.journal ${state}; lines without a result may have been applied`);
+      const moved = journal ? '' : '; if the output was moved, move its journal, too';
+      await warn(`${displayPath}.journal ${state}; lines without a result may have been applied${moved}`);
     }
     // Journals from before shards were parts of a file have no part.
     const part = earlierRuns.at(-1)?.part;

@@ -7,6 +7,7 @@ import { getMember, isTrue, itemsAt, type JsonNode, kindOf, membersOf, rawText, 
 import { type JsonValue, RawJson, writeJson } from '../../json/write-json.ts';
 import { choicesByIndex, contentText, toolCalls } from '../../operations/chat-text.ts';
 import { reasoningNames } from '../../operations/reasoning-names.ts';
+import { shellWord } from '../../output/shell-quote.ts';
 import { isEmpty } from '../../results/chunk-values.ts';
 import type { Runtime } from '../../runtime.ts';
 import { invalidBodyFailure } from '../body-check.ts';
@@ -58,9 +59,10 @@ async function readMessages(path: string, displayPath: string, read: BodyInputs[
   const source = parseJsonSource(displayPath, bytes === undefined || isEmptyConversation(bytes) ? '[]' : bytes);
   if (isIssue(source)) throw invalidBodyFailure([source], 0, 'name a conversation that svc wrote, or a new file');
   if (kindOf(rootOf(source.doc)) === 'list') return source;
-  throw invalidBodyFailure([
-    { path: 'messages', at: placeInSource(source), message: 'a conversation must be an array of messages' },
-  ]);
+  const issue = { path: 'messages', at: placeInSource(source), message: 'a conversation must be an array of messages' };
+  const hint = `name a new file, or take them from a body: jq .messages ${shellWord(displayPath)} > <new file>`;
+  const hasMessages = itemsAt(rootOf(source.doc), 'messages').length > 0;
+  throw invalidBodyFailure([issue], 0, hasMessages ? hint : undefined);
 }
 
 export function isEmptyConversation(bytes: Uint8Array): boolean {

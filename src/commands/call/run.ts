@@ -13,7 +13,7 @@ import type { Context } from '../../context.ts';
 import { Failure, type FailureCode, type StopSignal, toFailure, usageFailure } from '../../errors.ts';
 import { closestMatches } from '../../fields/closest-match.ts';
 import { uuidV5 } from '../../fields/uuid.ts';
-import { describeFileError } from '../../files/file-errors.ts';
+import { describeFileError, fileFailure } from '../../files/file-errors.ts';
 import type { OptionsOfList } from '../../flag.ts';
 import { writeJson } from '../../json/write-json.ts';
 import { callStartOperation } from '../../operations/call-start.ts';
@@ -40,7 +40,8 @@ export async function runCallRun({ args, options }: Invocation<CallRunOptions>, 
   requireConsistentFlags(args, options);
   for (const name of (options.env ?? []).filter((one) => runtime.env[one] === undefined)) {
     const [near] = closestMatches(name, Object.keys(runtime.env));
-    await report.warn(`--env ${name}: this variable is not set${near ? `; did you mean --env ${near}?` : ''}`);
+    const hint = near ? `; did you mean --env ${near}?` : /[*?]/.test(name) ? '; write the name of each variable' : '';
+    await report.warn(`--env ${name}: this variable is not set, so it is not recorded${hint}`);
   }
   const graceMs = parseDurationOrZeroMs('--grace', options.grace ?? DEFAULT_GRACE);
   const command = await prepareCommand(args, options, context);
@@ -109,7 +110,7 @@ async function recordEnd(
     const ended_at = new Date(endedAtMs).toISOString();
     const sent = !failure && options.spool !== 'only';
     const line = { trace_id, id, parent_id, op_name, started_at, ended_at, ...exitOf(end), sent };
-    const appending = appendCallLog(resolve(runtime.cwd, logFile), writeJson(line));
+    const appending = appendCallLog(logFile, runtime.cwd, writeJson(line));
     await reportAction(appending, report, `the end of the call was not written to ${logFile}`);
   }
   const isReachable = !failure || failure.facts.status !== undefined;
@@ -298,9 +299,9 @@ function unsentReason({ message, facts: { status, summary, issues = [] } }: Fail
 const LOG_OPEN_FLAGS = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | (constants.O_NONBLOCK ?? 0);
 
 // To a file that is 0600 if new. The message of its Failure is the reason alone.
-async function appendCallLog(path: string, line: string): Promise<never[]> {
-  await writeFile(path, `${line}\n`, { mode: 0o600, flag: LOG_OPEN_FLAGS }).catch((error: unknown) => {
-    throw new Failure('local_file', describeFileError(error));
+async function appendCallLog(path: string, cwd: string, line: string): Promise<never[]> {
+  await writeFile(resolve(cwd, path), `${line}\n`, { mode: 0o600, flag: LOG_OPEN_FLAGS }).catch((error: unknown) => {
+    throw fileFailure('write', path, error).with({}, describeFileError(error));
   });
   return [];
 }

@@ -192,14 +192,19 @@ export function requireCredentialSource(
 
 type EnvironmentOf = Pick<Runtime, 'env' | 'credentials'>;
 
-// The login, or how a shell sets the variables; svc does not guess which of several keys of other tools is meant.
-function loginHint(scheme: AuthScheme, { env, credentials = [] }: EnvironmentOf, login: string): string {
+/** The login, or how a shell sets the variables; svc does not guess which of several keys of other tools is meant. */
+export function loginHint(
+  scheme: AuthScheme,
+  { env, credentials = [] }: EnvironmentOf,
+  login: string,
+  takesTokenFlag = true,
+): string {
   const { username, secret = '' } = credentials.find((one) => one.scheme === scheme) ?? {};
   const [own] = misnamedKeys(env);
   const [other, ...more] = own ? [] : otherToolVariables('key', env);
   const key = own ?? (more.length === 0 && !username ? other : undefined);
   const user = username ? `${username}=<name> ` : '';
-  const flag = other && !username ? `, or add --token-env ${key ?? '<variable>'}` : '';
+  const flag = other && !username && takesTokenFlag ? `, or add --token-env ${key ?? '<variable>'}` : '';
   return key
     ? `run: export ${user}${secret}="$${key}"${flag}, or run: ${login}`
     : `run: ${login}, or set ${user}${secret}${username ? '=<password>' : ''}${flag}`;

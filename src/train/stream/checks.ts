@@ -186,7 +186,10 @@ function pathsHint(paths: readonly string[]): string {
 /** How to make trajectories of records that are none, by the fields of the first one. */
 function recordHint(record: JsonNode, label: string, container: TrajectoryPart['container']): string | undefined {
   const keys = kindOf(record) === 'object' ? Array.from(membersOf(record), ({ key }) => key) : [];
-  if (keys.includes('messages_and_choices') && container !== 'in a group') return groupingHint(record);
+  if (keys.includes('messages_and_choices') && container !== 'in a group')
+    return `${groupingHint(record)}${container === 'in a list' ? `; if each array is a group: ${filterCommand('{trajectories: .}', label, true)}` : ''}`;
+  if (container === 'in a list' && keys.includes('role') && keys.includes('content'))
+    return `if each array is a trajectory, add its reward: ${filterCommand('{messages_and_choices: ., reward: <reward>, metadata: {task: .[0].content}}', label)}`;
   if (keys.includes('line') && keys.includes('exit_code'))
     return getMember(getMember(record, 'response'), 'choices')
       ? `these are results of chats: add their prompts and rewards, as in: jq -c --slurpfile bodies <input of the batch> '{task: .line} as $task | ($bodies[.line - 1].messages // error("line \\(.line) has no messages")) as $prompt | .response.choices[]? | {messages_and_choices: ($prompt + [.]), reward: <reward>, metadata: $task}' ${shellWord(label)}; after --rows, $prompt is [{role: "user", content: <prompt with $bodies[.line - 1].<column>>}]`
@@ -336,10 +339,10 @@ function foundKeys(keys: readonly string[]): string {
 }
 
 // The output is named after the input, in this directory, so that it is neither the input nor read with it again.
-function filterCommand(filter: string, label: string): string {
+function filterCommand(filter: string, label: string, isGrouped = false): string {
   const name = label === 'stdin' ? 'rollouts' : label.replace(/^.*\//, '').replace(/(\.(jsonl?|ndjson|gz|gzip))*$/, '');
   const made = shellWord(`${name}.trajectories.jsonl`);
   const reading = /\.gz(ip)?$/.test(label) ? `gzip -dc ${shellWord(label)} | ` : '';
   const file = label === 'stdin' || reading !== '' ? '' : ` ${shellWord(label)}`;
-  return `${reading}jq -c ${shellWord(filter)}${file} > ${made} && svc train lint ${made} --group-by metadata.task`;
+  return `${reading}jq -c ${shellWord(filter)}${file} > ${made} && svc train lint ${made}${isGrouped ? '' : ' --group-by metadata.task'}`;
 }
