@@ -373,6 +373,32 @@ describe('svc batch report', () => {
     expect(stdout.stderr).toBe('svc: --html writes a file, not stdout\n  name a file, such as report.html\n');
   });
 
+  it('shows prompts of the input that was sent, and of no other one', async () => {
+    const cwd = temporaryDirectory();
+    writeFileSync(join(cwd, 'in.jsonl'), ['river', 'lake'].map(chat).join(''));
+    writeFileSync(join(cwd, 'rows.csv'), 'text\nriver\nlake\n');
+    writeFileSync(join(cwd, 'sea.csv'), 'text\nsea\n');
+    writeFileSync(join(cwd, 'other.jsonl'), chat('sea'));
+    writeFileSync(join(cwd, 'empty.jsonl'), '');
+    await run(['chat', '--local', '--batch', 'in.jsonl', '-q', '-o', 'a.jsonl'], { cwd });
+    await run(['chat', '--local', '--rows', 'rows.csv', '-q', '-o', 'b.jsonl', '{{text}}'], { cwd });
+    const page = async (output: string, input: string) => {
+      const { stderr } = await run(['batch', 'report', output, '--input', input, '--html', 'page.html'], { cwd });
+      const text = readFileSync(join(cwd, 'page.html'), 'utf8');
+      return [stderr.includes(`line 1 of ${input} is not the one that was sent`), /\bsea\b/.test(text)];
+    };
+    for (const [output, own, other] of [
+      ['a.jsonl', 'in.jsonl', 'other.jsonl'],
+      ['b.jsonl', 'rows.csv', 'sea.csv'],
+      ['b.jsonl', 'rows.csv', 'other.jsonl'],
+    ] as const) {
+      expect(await page(output, own)).toEqual([false, false]);
+      expect(await page(output, other)).toEqual([true, false]);
+    }
+    const empty = await run(['batch', 'report', 'empty.jsonl'], { cwd });
+    expect(empty.stderr).toContain('warning: there are no results of a batch in empty.jsonl\n');
+  });
+
   it.each([
     ['a torn line', '{"line":31,"id":nu', { lines: 30, done: 27, unsent: 0 }],
     ['zeros', '\0'.repeat(512), { lines: 30, done: 27, unsent: 0 }],

@@ -91,7 +91,7 @@ async function addFile(report: BatchReport, file: OutputPath, context: Context):
   const { validBytes } = await readOutput(file, 0, table);
   addMissingLines(report, table, journal);
   if (validBytes === 0) return { ...file, table };
-  let sent: SentLine | undefined;
+  let sent: IndexedOutput['sent'];
   try {
     for await (const { bytes, offset } of splitLines(
       createReadStream(file.path, { end: validBytes - 1 }),
@@ -104,7 +104,7 @@ async function addFile(report: BatchReport, file: OutputPath, context: Context):
       if (entry?.offset !== offset) continue;
       addToReport(report, root, classifyLine(entry.exitCode, entry.applied).status, facts);
       const checkpoint = getMember(root, 'checkpoint');
-      const [input, row] = ['input', 'row'].map((name) => firstStringMember(checkpoint, name));
+      const [input = '', row = ''] = ['input', 'row'].map((name) => firstStringMember(checkpoint, name));
       sent ??= { number: facts.line, input, row };
     }
   } catch (error) {
@@ -129,17 +129,10 @@ function addMissingLines(
   report.unsent += total === undefined ? Number.NaN : Math.max(0, total - known);
 }
 
-// The digests of a line, and of the row that it was made from.
-interface SentLine {
-  readonly number: number;
-  readonly input: string | undefined;
-  readonly row: string | undefined;
-}
-
-/** An output whose results are in a table, and the line of the first one. */
+/** An output whose results are in a table, and the line of the first one, with the digests of this line and of its row. */
 interface IndexedOutput extends OutputPath {
   readonly table: LineTable;
-  readonly sent?: SentLine | undefined;
+  readonly sent?: { readonly number: number; readonly input: string; readonly row: string } | undefined;
 }
 
 /**
@@ -199,7 +192,7 @@ async function addPrompts(
     for await (const [number, bytes, digest] of isTable ? tableRows(chunks, path) : inputLines(chunks)) {
       const sent = outputs.find((output) => output.sent?.number === number)?.sent;
       const recorded = isTable ? sent?.row : sent?.input;
-      if (recorded !== undefined && recorded !== digest) {
+      if (recorded && recorded !== digest) {
         report.prompts.clear();
         return warn(
           `line ${number} of ${path} is not the one that was sent; name the input of that batch with --input`,
