@@ -279,9 +279,10 @@ describe('batch merge', () => {
     expect(stderr).toContain('warning: 1 of 3 rows have no result; run their batch with --resume\n');
     const empty = stderr.split('\n').filter((line) => line.includes('is empty in every row'));
     expect(empty).toEqual(
-      ['none: .x.y is empty in every row', 'bad: .line.x is empty in every row: Cannot index number with string ("x")'].map(
-        (one) => `svc: warning: --columns ${one}`,
-      ),
+      [
+        'none: .x.y is empty in every row',
+        'bad: .line.x is empty in every row: Cannot index number with string ("x")',
+      ].map((one) => `svc: warning: --columns ${one}`),
     );
     expect(readFileSync(join(cwd, 'all.csv'), 'utf8')).toBe(
       [
