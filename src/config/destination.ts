@@ -3,7 +3,7 @@ import { type Failure, usageFailure } from '../errors.ts';
 import type { ConnectOptions } from '../http/open-socket.ts';
 import type { Operation } from '../operations/operation.ts';
 import { findBaseUrl, joinUrl, operationPathIn, overrideWarning, parseBaseUrl } from './base-url.ts';
-import { otherToolVariables } from './environment.ts';
+import { likelyVariables } from './environment.ts';
 import { LOCAL_PROFILE_NAME } from './profile-store.ts';
 import { loginCommand, type SelectedProfile } from './select-profile.ts';
 
@@ -73,7 +73,7 @@ export function missingBaseUrl(
   { env }: Pick<Context['runtime'], 'env'>,
   selected?: Pick<SelectedProfile, 'name' | 'source'>,
 ): Failure {
-  const [[url], [key, ...otherKeys]] = [otherToolVariables('url', env), otherToolVariables('key', env)];
+  const [[url], [key, ...otherKeys]] = [likelyVariables('url', env), likelyVariables('key', env)];
   const scheme = url && !env[url]?.includes('://') ? 'http://' : '';
   const flags = [
     `--base-url ${url ? `"${scheme}$${url}"` : '<url>'}`,

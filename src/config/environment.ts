@@ -42,21 +42,14 @@ export function secretVariables({ credentials = [] }: Pick<Runtime, 'credentials
   return [...new Set([...ofSettings, ...credentials.map(({ secret }) => secret)])];
 }
 
-/** The variables with values in which other tools expect a key, or a base URL. svc reads them only if a flag names them. */
-export function otherToolVariables(what: 'key' | 'url', env: Runtime['env']): string[] {
-  return variablesLike(
-    what === 'key'
-      ? /^(?!SVC_|API_KEY)(?:[A-Z]\w*_)?API_(?:KEY|TOKEN)$/
-      : /^(?!SVC_)[A-Z]\w*_(?:BASE_URL|API_BASE)$|^OLLAMA_HOST$|^AZURE_OPENAI_ENDPOINT$/,
-    env,
-  );
-}
+// Where other tools expect a key or a base URL, and names as if svc read a key from them, such as SVC_API_KEY.
+const likelyNames = {
+  key: /^(?!SVC_|API_KEY)(?:[A-Z]\w*_)?API_(?:KEY|TOKEN)$/,
+  url: /^(?!SVC_)[A-Z]\w*_(?:BASE_URL|API_BASE)$|^OLLAMA_HOST$|^AZURE_OPENAI_ENDPOINT$/,
+  misnamedKey: /^(?:SVC_(?:\w+_)?|API_)KEY$|^SVC_(?:API|AUTH|ACCESS|BEARER)_TOKEN$|^SVC_(?:SECRET|PASS)$/,
+};
 
-/** The variables with values that are named as if svc read a key from them, such as SVC_API_KEY. */
-export function misnamedKeys(env: Runtime['env']): string[] {
-  return variablesLike(/^(?:SVC_(?:\w+_)?|API_)KEY$|^SVC_(?:API|AUTH|ACCESS|BEARER)_TOKEN$|^SVC_(?:SECRET|PASS)$/, env);
-}
-
-function variablesLike(names: RegExp, env: Runtime['env']): string[] {
-  return Object.keys(env).filter((one) => names.test(one) && env[one]);
+/** The variables with values that are likely meant for svc, although it reads them only if a flag names them. */
+export function likelyVariables(what: keyof typeof likelyNames, env: Runtime['env']): string[] {
+  return Object.keys(env).filter((one) => likelyNames[what].test(one) && env[one]);
 }

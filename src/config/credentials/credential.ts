@@ -4,7 +4,7 @@ import { Failure, usageFailure } from '../../errors.ts';
 import { isLoopbackUrl } from '../../http/proxy.ts';
 import { REDACTED } from '../../output/redaction.ts';
 import type { Runtime } from '../../runtime.ts';
-import { misnamedKeys, otherToolVariables } from '../environment.ts';
+import { likelyVariables } from '../environment.ts';
 import type { Profile } from '../profile-store.ts';
 import { loginCommand, type SelectedProfile } from '../select-profile.ts';
 import { readCommandSecret, readKeychainSecret, type SecretContext } from './secret-programs.ts';
@@ -37,15 +37,12 @@ export function basicAuthorization(username: string, password: string, source = 
     throw new Failure('credentials', 'the user name contains ":", which Basic authentication does not allow', {
       hint: 'check --username, SVC_USERNAME, or the profile',
     });
-  for (const [what, text] of Object.entries({ 'user name': username, password }))
+  for (const [what, text] of Object.entries({ 'user name': username, password })) {
+    const found = text.includes('\n') ? 'a line feed' : 'a control character';
+    const hint = `one final line break is removed; check ${source} for others`;
     if ([...text].some((character) => character < ' ' || character === '\x7f'))
-      throw new Failure(
-        'credentials',
-        `the ${what} contains ${text.includes('\n') ? 'a line feed' : 'a control character'}`,
-        {
-          hint: `one final line break is removed; check ${source} for others`,
-        },
-      );
+      throw new Failure('credentials', `the ${what} contains ${found}`, { hint });
+  }
   return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
 }
 
@@ -200,8 +197,8 @@ export function loginHint(
   takesTokenFlag = true,
 ): string {
   const { username, secret = '' } = credentials.find((one) => one.scheme === scheme) ?? {};
-  const [own] = misnamedKeys(env);
-  const [other, ...more] = own ? [] : otherToolVariables('key', env);
+  const [own] = likelyVariables('misnamedKey', env);
+  const [other, ...more] = own ? [] : likelyVariables('key', env);
   const key = own ?? (more.length === 0 && !username ? other : undefined);
   const user = username ? `${username}=<name> ` : '';
   const flag = other && !username && takesTokenFlag ? `, or add --token-env ${key ?? '<variable>'}` : '';
