@@ -67,7 +67,11 @@ export function differentChecks([first, second]: readonly [BatchReport, BatchRep
 const MAX_CHANGED_LINES = 50;
 
 /** How a line of the second output differs: it is not done only there, is done only there, or has another text. */
-export const lineChanges = ['worse', 'better', 'different'] as const;
+export const lineChanges = [
+  ['worse', 'got worse'],
+  ['better', 'got better'],
+  ['different', 'have another text'],
+] as const;
 
 export type Comparison = ReturnType<typeof createComparison>;
 

@@ -43,18 +43,13 @@ export function reportHtml(report: BatchReport): string {
 /** Two reports side by side, and the lines that changed, as one HTML page. */
 export function comparisonHtml(reports: readonly [BatchReport, BatchReport], comparison: Comparison): string {
   const names = reports.map(({ name }) => name);
-  const titles = {
-    worse: 'Lines that got worse',
-    better: 'Lines that got better',
-    different: 'Lines with another text',
-  };
   return reportPage('Batch comparison', [
     ...tableOf(['Figure', ...names, 'Change'], comparedFigures(reports)),
     ...changeLines(reports, comparison).map((line): Markup => ['p', {}, line]),
     charts(reports),
-    ...lineChanges.flatMap((change) => {
+    ...lineChanges.flatMap(([change, text]) => {
       const rows = comparison.changes[change].values().map(({ line, before, after }) => [`${line}`, before, after]);
-      return reportSection(titles[change], tableOf(['Line', ...names], rows));
+      return reportSection(`Lines that ${text}`, tableOf(['Line', ...names], rows));
     }),
     ...reports.flatMap((report): Markup[] => [['h2', {}, report.name], ...details(report)]),
   ]);

@@ -155,7 +155,6 @@ export function changeLines(
   { compared, failedInBoth, onlyFirst, onlySecond, changes }: Comparison,
 ): string[] {
   const [first, second] = [reports[0].name, reports[1].name];
-  const texts = { worse: 'got worse', better: 'got better', different: 'have another text' };
   const failed = failedInBoth > 0 ? `, of which ${formatCount(failedInBoth)} failed in both` : '';
   const leftOut = (count: number, owner: string, other: string): string[] => {
     const lines = `${formatCount(count)} ${pluralize(count, 'line')}`;
@@ -166,19 +165,19 @@ export function changeLines(
     `${formatCount(compared)} ${pluralize(compared, 'line')} compared${failed}`,
     ...leftOut(onlyFirst, first, second),
     ...leftOut(onlySecond, second, first),
-    ...lineChanges.flatMap((change) => {
+    ...lineChanges.flatMap(([change, text]) => {
       const [count, all] = [changes[change].count(), changes[change].values().map(({ line }) => line)];
       const shown = all.slice(0, MAX_SHOWN_LINES);
       const such = count > shown.length ? 'such as ' : '';
       const lines = `${such}${pluralize(shown.length, 'line')} ${formatLineRanges(shown)}`;
-      return count === 0 ? [] : [`${formatCount(count)} ${texts[change]}: ${lines}`];
+      return count === 0 ? [] : [`${formatCount(count)} ${text}: ${lines}`];
     }),
   ];
 }
 
 export function comparisonJson(reports: readonly [BatchReport, BatchReport], comparison: Comparison): JsonValue {
   const { compared, failedInBoth, onlyFirst, onlySecond, changes } = comparison;
-  const changed = lineChanges.map((name) => {
+  const changed = lineChanges.map(([name]) => {
     return [name, { count: changes[name].count(), examples: changes[name].values() }] as const;
   });
   return {
