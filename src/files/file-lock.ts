@@ -46,16 +46,15 @@ interface HeldLock {
 
 /**
  * Locks a path by a file beside it, waiting up to `timeoutMs`, and renews the lock every 10 s. The lock of a process that ended is
- * taken over, and after 60 s without a change that of a process in another PID namespace or boot. Throws a Failure with `code`.
+ * taken over, and after 60 s without a change that of a process in another PID namespace or boot. Throws Failure `local_file`.
  */
 export async function acquireLock(
   path: string,
   displayPath: string,
   runtime: LockRuntime,
   timeoutMs = 0,
-  code: FailureCode = 'local_file',
 ): Promise<Unlock> {
-  const own = await takeLock(path, displayPath, runtime, timeoutMs, code, MAX_UNSEEN_LOCK_AGE_MS);
+  const own = await takeLock(path, displayPath, runtime, timeoutMs, 'local_file', MAX_UNSEEN_LOCK_AGE_MS);
   return renewLock(`${path}.lock`, displayPath, runtime, own, async () => {}).release;
 }
 

@@ -87,16 +87,10 @@ export async function openSpool(directory: string, maxBytes?: number) {
   const append = async (chunk: Uint8Array, label: string, hint?: string): Promise<void> => {
     const action = 'keep a copy of';
     const copy = `${label} in ${directory}`;
+    const message = `cannot ${action} ${copy}: it has more than ${formatByteSize(limit)}, ${origin}`;
+    const longer = 'raise the limit with --max-spool, such as --max-spool 20G, or name a regular file';
     bytes += chunk.length;
-    if (bytes > limit)
-      throw new Failure(
-        'local_file',
-        `cannot ${action} ${copy}: it has more than ${formatByteSize(limit)}, ${origin}`,
-        {
-          hint: 'raise the limit with --max-spool, such as --max-spool 20G, or name a regular file',
-          applied: 'no',
-        },
-      );
+    if (bytes > limit) throw new Failure('local_file', message, { hint: longer, applied: 'no' });
     await withFileFailure(action, copy, () => handle.appendFile(chunk), { ...(hint && { hint }), applied: 'no' });
   };
   return { handle, append };

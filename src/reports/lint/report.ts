@@ -20,7 +20,7 @@ const MAX_FINDINGS_SHOWN = 5;
 
 /** The result of lint for people: statistics, and the first few findings of each kind; with a plot, also that of the groups. */
 export function lintText({ summary }: LintResult, columns: number, hasPlot: boolean): string {
-  const { bytes, groups, untrainableGroups } = summary;
+  const { bytes, groups, untrainableGroups, histogram, deviations } = summary;
   const facts = [
     ['size', formatByteSize(bytes)],
     ['groups', untrainableGroups === 0 ? `${groups}` : `${groups} (${untrainableGroups} without a training signal)`],
@@ -32,17 +32,14 @@ export function lintText({ summary }: LintResult, columns: number, hasPlot: bool
     formatPlace(at),
     path,
   ]);
+  const deviationTitle = 'Groups by the standard deviation of their rewards, from (░ without a difference)';
+  const plots = [
+    sectionText('Trajectories by reward, from', histogramText(histogram, MAX_CHART_BINS, columns)),
+    sectionText(deviationTitle, histogramText(deviations, MAX_CHART_BINS, columns)),
+  ];
   return [
     alignColumns(facts),
-    ...(hasPlot
-      ? [
-          sectionText('Trajectories by reward, from', histogramText(summary.histogram, MAX_CHART_BINS, columns)),
-          sectionText(
-            'Groups by the standard deviation of their rewards, from (░ without a difference)',
-            histogramText(summary.deviations, MAX_CHART_BINS, columns),
-          ),
-        ]
-      : [histogramText(summary.histogram, MAX_HISTOGRAM_BINS, columns)]),
+    ...(hasPlot ? plots : [histogramText(histogram, MAX_HISTOGRAM_BINS, columns)]),
     sectionText('Largest trajectories', alignColumns(largest)),
     ...lintKindNames.map((kind) => findingsText(kind, summary.findings)),
   ].join('');
