@@ -91,15 +91,9 @@ export async function readAuthorization(
   const source = given ?? requireCredentialSource(scheme, baseUrl, profile, runtime);
   if (!source) return undefined;
   const isExposed = url.protocol === 'http:' && !isLoopbackUrl(url);
-  if (isExposed && !isPlainHttpAllowed)
-    throw safetyFailure(
-      'insecure_transport',
-      `${url.origin} is plain http: anyone on the network could read the credential`,
-      {
-        hint: 'use https, or add --allow-http if you trust the network',
-        applied: 'no',
-      },
-    );
+  const message = `${url.origin} is plain http: anyone on the network could read the credential`;
+  const hint = 'use https, or add --allow-http if you trust the network';
+  if (isExposed && !isPlainHttpAllowed) throw safetyFailure('insecure_transport', message, { hint, applied: 'no' });
   const { authorization: value, secrets, quotes } = await readCredential(source, { runtime, signal }, timeoutMs);
   report.addSecrets(secrets);
   if (isExposed) await report.warn(`the credential goes to ${url.origin} over plain http`);
