@@ -1,4 +1,6 @@
+import { runInNewContext } from 'node:vm';
 import { isHandshakeRefused } from '../errors.ts';
+import { isRecord } from '../json/write-json.ts';
 import { bodyChunks, MAX_CHUNK_BYTES } from './body-chunks.ts';
 import { type ExchangeSignal, type HttpResponse, linkSignal, type Middleware, type RequestBody } from './message.ts';
 
@@ -34,6 +36,20 @@ export function abortableDelay(delayMs: number, startTimer: StartTimer, signal?:
     if (signal?.aborted) onAbort();
     else signal?.addEventListener('abort', onAbort, { once: true });
   });
+}
+
+const MAX_RUN_MS = 3000;
+
+/** Runs a function that could block the event loop, such as a regular expression. Throws Error after the limit, else as it does. */
+export function runWithTimeLimit<T>(run: () => T, limitMs = MAX_RUN_MS): T {
+  try {
+    return runInNewContext('run()', { run }, { timeout: limitMs });
+  } catch (error) {
+    // Made in the other context, whose Error is another class.
+    if (isRecord(error) && error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT')
+      throw new Error(`it took more than ${limitMs / 1000} s`);
+    throw error;
+  }
 }
 
 /** The time limits of docs/internals/contract.md in milliseconds, except the total, which is a deadline over all attempts. */

@@ -1,7 +1,7 @@
 import type { AnySchemaObject } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { errorMessage } from '../../errors.ts';
-import { runWithTimeLimit } from '../../fields/run-with-time-limit.ts';
+import { runWithTimeLimit } from '../../http/time-limits.ts';
 import { isRecord } from '../../json/write-json.ts';
 
 export type Schema = boolean | AnySchemaObject;

@@ -1,5 +1,5 @@
 import { errorMessage } from '../../errors.ts';
-import { runWithTimeLimit } from '../../fields/run-with-time-limit.ts';
+import { runWithTimeLimit } from '../../http/time-limits.ts';
 import { fieldError } from '../responses.ts';
 
 const TOKEN =
