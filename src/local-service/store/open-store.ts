@@ -89,7 +89,7 @@ async function prepareStore(
   const store = createStore(database, path);
   try {
     // Checkpoints are ours (docs/internals/decisions/0032): automatic ones can lose commits of other processes in this SQLite.
-    // No foreign keys: the trajectories of a job are stored before its row (embedded-store.ts).
+    // No foreign keys: the trajectories of a job are stored before its row (saveJob).
     database.exec('pragma wal_autocheckpoint = 0; pragma synchronous = full; pragma foreign_keys = off');
     // The mode of a file that is not ours stays as it is.
     const version = schemaVersion(store, path);
