@@ -201,7 +201,8 @@ export async function lintJobs(
   }
   if (names.length > 1 && names[0] === names[1]) names.splice(0, 2, ...jobIds);
   const compared = names.length > 1 ? configurationTable(configs, names) : [];
-  return new RawJson(JSON.stringify([...compared, ...lintMarkup(results, names)]));
+  const [figures = '', ...others] = lintMarkup(results, names);
+  return new RawJson(JSON.stringify([figures, ...compared, ...others]));
 }
 
 // The configurations beside each other; the parameters that differ are marked.

@@ -119,7 +119,7 @@ describe('svc serve in operation', () => {
     };
     const ids = [await create('{"name":"<b>","learning_rate":1.50,"ppo":true}'), await create('null')];
     const lint = async (query: string) => JSON.parse(await (await fetch(`${url}/page/lint?${query}`)).text());
-    const [title, table] = await lint(`job=${ids[0]}&with=${ids[1]}`);
+    const [, title, table] = await lint(`job=${ids[0]}&with=${ids[1]}`);
     expect(title).toEqual(['h2', {}, ['Configuration']]);
     const cells = table[2][1][2].map(([, , row]: [string, object, [string, object, unknown[]][]]) =>
       row.map(([, , content]) => content[0]),

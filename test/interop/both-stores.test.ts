@@ -254,14 +254,15 @@ describe.each(stores)('the data of the page on %s', (name, options) => {
     const seen = { durationMs: null, failed: false, feedback: [], op: 'x', name: 'x', project_id: 'a/b', parent: null };
     expect(JSON.parse(await get(`/page/trace?id=${callId(9)}`))).toMatchObject({
       calls: [
-        { ...seen, id: callId(1), durationMs: 1500, failed: true },
+        { ...seen, id: callId(1), durationMs: 1500, failed: true, feedback: ['t exit_code=1'] },
         { ...seen, id: callId(2), feedback: ['t score=0.5'] },
         { ...seen, id: callId(3) },
       ],
       total: 3,
     });
     const [row] = JSON.parse(await get('/page/calls')).rows;
-    expect(row).toMatchObject({ trace: callId(9), calls: 3, durationMs: 1500, failed: 1, feedback: ['t score=0.5'] });
+    const all = ['t exit_code=1', 't score=0.5'];
+    expect(row).toMatchObject({ trace: callId(9), calls: 3, durationMs: 1500, failed: 1, feedback: all });
     const record = async (at: number) => JSON.parse(await get(`/page/record?table=calls&project=a/b&id=${callId(at)}`));
     expect(await record(1)).toMatchObject({ row: { id: callId(1) }, feedback: [{ feedback_type: 't' }] });
     expect(await record(4)).toEqual({ row: null, feedback: [] });

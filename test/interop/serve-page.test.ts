@@ -400,6 +400,7 @@ describe.skipIf(!executablePath).each(stores)('the page in a browser, on %s', { 
     await figures.getByText('Standard deviation').waitFor();
     expect(await figures.innerText()).toMatch(/\tChange\n.*Mean reward\t6\t0.5\t-5.5\n/s);
     expect(await figures.innerText()).toMatch(/Without a reward\t0\t0\t\n/);
+    expect(await page.locator('.report table').nth(1).innerText()).toMatch(/\n≠ name\t"other"\t/);
     const cut = 'document.querySelector("#compare").scrollWidth > document.querySelector("#compare").clientWidth';
     expect(await page.evaluate(cut)).toBe(false);
     await page.locator('figure', { hasText: 'Rewards: other' }).waitFor();
