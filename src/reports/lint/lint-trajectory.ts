@@ -11,7 +11,6 @@ import {
   kindOf,
   memberEntry,
   nameSignature,
-  numberMember,
   rawBytes,
   rawText,
   startOffset,
@@ -35,10 +34,8 @@ export function lintTrajectory(trajectory: JsonNode, nonFiniteOffsets: readonly 
     const path = reward && startOffset(reward) === offset ? ['reward'] : [];
     onFinding('nan', offset, path, 'NaN and Infinity are not JSON numbers; use a number or null');
   }
-  lintPolicyOrder(trajectory, onFinding);
   const facts = {
-    policyVersion:
-      numberMember(trajectory, 'final_policy_version') ?? numberMember(trajectory, 'initial_policy_version'),
+    policyVersion: lintPolicyVersions(trajectory, onFinding),
     tokens: lintTokens(trajectory, onFinding),
     messages: itemsAt(trajectory, 'messages_and_choices').length,
   };
@@ -50,19 +47,18 @@ export function lintTrajectory(trajectory: JsonNode, nonFiniteOffsets: readonly 
   return { ...facts, reward: text };
 }
 
-function lintPolicyOrder(trajectory: JsonNode, onFinding: FindingCallback): void {
-  const [initial, final] = ['initial_policy_version', 'final_policy_version'].map((name) =>
-    getMember(trajectory, name),
-  );
-  if (!initial || !final || kindOf(initial) !== 'number' || kindOf(final) !== 'number') return;
-  const [before, after] = [rawText(initial), rawText(final)];
-  if (compareNumberLiterals(before, after) > 0)
-    onFinding(
-      'policy-order',
-      startOffset(initial),
-      ['initial_policy_version'],
-      `is ${before}, newer than final_policy_version ${after}`,
-    );
+// Returns the policy version at the end of the run, or else at its start.
+function lintPolicyVersions(trajectory: JsonNode, onFinding: FindingCallback): number | undefined {
+  const [initial, final] = ['initial_policy_version', 'final_policy_version'].map((name) => {
+    const version = getMember(trajectory, name);
+    return version && kindOf(version) === 'number' ? version : undefined;
+  });
+  if (initial && final && compareNumberLiterals(rawText(initial), rawText(final)) > 0) {
+    const message = `is ${rawText(initial)}, newer than final_policy_version ${rawText(final)}`;
+    onFinding('policy-order', startOffset(initial), ['initial_policy_version'], message);
+  }
+  const version = final ?? initial;
+  return version && Number(rawText(version));
 }
 
 // Reports a trajectory whose choices have no logprobs, or whose tokens are not `token_id:<n>` (docs/internals/servers.md). Returns the
