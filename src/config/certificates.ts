@@ -60,6 +60,7 @@ interface PemFile {
 // For a FIFO, even if the command has more time.
 const PEM_TIMEOUT_MS = 10_000;
 const MAX_PEM_BYTES = 16 * 1024 * 1024;
+const PEM_HINT = 'the file must be in PEM format';
 
 async function readPemFile({ source, path }: NamedFile, context: CertificateContext): Promise<PemFile> {
   const { runtime, signal, timeoutMs = PEM_TIMEOUT_MS } = context;
@@ -74,17 +75,13 @@ async function readPemFile({ source, path }: NamedFile, context: CertificateCont
 
 function parseCertificates({ label, text }: PemFile): X509Certificate[] {
   const blocks = text.match(/-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----[\s\S]*?-----END [A-Z0-9 ]+-----/g) ?? [];
-  if (blocks.length === 0)
-    throw usageFailure(
-      `no certificate in ${label}`,
-      /-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text)
-        ? 'it is a private key; name the file of the certificate'
-        : 'the file must be in PEM format',
-    );
+  const isKey = /-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text);
+  const hint = isKey ? 'it is a private key; name the file of the certificate' : PEM_HINT;
+  if (blocks.length === 0) throw usageFailure(`no certificate in ${label}`, hint);
   try {
     return blocks.map((block) => new X509Certificate(block));
   } catch {
-    throw usageFailure(`a certificate in ${label} is invalid`, 'the file must be in PEM format');
+    throw usageFailure(`a certificate in ${label} is invalid`, PEM_HINT);
   }
 }
 
@@ -99,6 +96,6 @@ function parsePrivateKey({ label, text }: PemFile): KeyObject {
   try {
     return createPrivateKey(text.slice(start));
   } catch {
-    throw usageFailure(`the private key in ${label} is invalid`, 'the file must be in PEM format');
+    throw usageFailure(`the private key in ${label} is invalid`, PEM_HINT);
   }
 }

@@ -105,7 +105,7 @@ export function createFindingCollector<T extends { readonly message: string }>()
 }
 
 export function firstOfEachKind(pendingFindings: readonly PendingFinding[]): Finding[] {
-  const collector = createFindingCollector<ReturnType<PendingFinding['describe']>>();
+  const collector = createFindingCollector<Omit<Finding, 'level' | 'code' | 'more'>>();
   for (const pending of [...pendingFindings].sort((left, right) => left.offset - right.offset))
     collector.add(pending, pending.describe);
   return collector.findings();
