@@ -48,9 +48,12 @@ const routes = new Map<string, Omit<Route, 'name'>>([
 
 /** The route of a path; undefined for a path that is not served. */
 export function routeAt(path: string): Route | undefined {
+  const family = [...routes.keys()].find((one) => {
+    const start = one.replace('{id}', '');
+    return start !== one && path.startsWith(start) && path !== start;
+  });
   // With `..`, a path would lead elsewhere on an upstream server.
-  const isModel = path.startsWith('/v1/models/') && new URL(path, 'http://localhost').pathname === path;
-  const name = isModel && path !== '/v1/models/' ? '/v1/models/{id}' : path;
+  const name = family && new URL(path, 'http://localhost').pathname === path ? family : path;
   const route = routes.get(name);
   return route && { ...route, name };
 }
