@@ -26,7 +26,12 @@ import {
   selectProfile,
 } from '../config/select-profile.ts';
 import { applyProfileChanges, type ProfileChanges, readProfileChanges } from '../config/setting-kinds.ts';
-import { environmentSetting, type ServiceOptions, type StoredOptions } from '../config/settings.ts';
+import {
+  environmentSetting,
+  type ServiceOptions,
+  type StoredOptions,
+  type VariableOptions,
+} from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { Failure, toFailure, usageFailure } from '../errors.ts';
 import { isGiven, type OptionsOfList } from '../flag.ts';
@@ -35,7 +40,7 @@ import { feedbackSchemaOperation } from '../operations/feedback-schema.ts';
 import { redactUserInfo } from '../output/redaction.ts';
 import type { credentialFlags } from './definitions/command-flags.ts';
 
-type LoginOptions = Omit<ServiceOptions, 'tokenEnv' | 'local'> &
+type LoginOptions = Omit<ServiceOptions, keyof VariableOptions | 'local'> &
   Pick<StoredOptions, 'traceBaseUrl' | 'chatBaseUrl' | 'trainBaseUrl' | 'username' | 'projectId'> &
   OptionsOfList<typeof credentialFlags>;
 

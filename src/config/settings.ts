@@ -163,6 +163,9 @@ type Dashed<Name> = Name extends `${infer First}_${infer Rest}` ? `${First}-${Da
 /** The flags of the settings of batches. */
 export type BatchSettingOptions = OptionsOf<Extract<AnySetting, { flag: 'batches' }>>;
 
+/** The flags that name the variable of a credential. */
+export type VariableOptions = OptionsOf<Extract<AnySetting, { kind: 'variable' }>>;
+
 /** The flags of the settings that profiles store. */
 export type StoredOptions = OptionsOf<Extract<AnySetting, { isStored: true; flag: string }>>;
 

@@ -5,7 +5,9 @@ import {
   type Setting,
   type StoredOptions,
   settingFlag,
+  settingFlagName,
   settings,
+  type VariableOptions,
 } from '../../config/settings.ts';
 import { type FlagList, joinFlags, withDefault } from '../../flag.ts';
 import { credentialFlags, yesFlag } from './command-flags.ts';
@@ -24,8 +26,9 @@ function loginSettingFlags(): FlagList<
 }
 
 // How to connect for the request that verifies a password.
-function verificationFlags(): FlagList<Omit<ServiceOptions, 'profile' | 'baseUrl' | 'tokenEnv' | 'local'>> {
-  return probeFlags().filter(({ name }) => !['profile', 'base-url', 'token-env', 'local'].includes(name));
+function verificationFlags(): FlagList<Omit<ServiceOptions, 'profile' | 'baseUrl' | keyof VariableOptions | 'local'>> {
+  const variables = settings.filter(({ kind }: Setting) => kind === 'variable').map(settingFlagName);
+  return probeFlags().filter(({ name }) => !['profile', 'base-url', ...variables, 'local'].includes(name));
 }
 
 function projectFlag(): FlagList<Pick<StoredOptions, 'projectId'>> {
