@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { allCommands } from '../../src/cli/all-commands.ts';
 import { otherTools } from '../../src/cli/other-tools.ts';
@@ -9,6 +10,11 @@ import { reservedFields } from '../../src/operations/feedback-rules.ts';
 
 const fields = allOperations.flatMap(({ body }) =>
   Object.entries(body).map(([name, field]) => ({ name, field, body })),
+);
+
+const docs = new URL('../../docs/', import.meta.url);
+const guides = readdirSync(docs).flatMap((name) =>
+  name.endsWith('.md') ? readFileSync(new URL(name, docs), 'utf8') : [],
 );
 
 it('a field of a streamed response says how its parts are joined', () => {
@@ -32,6 +38,9 @@ it.each(fields.filter(({ field }) => field.deprecated))('the deprecated field $n
   ).toEqual([]);
   const lines = allCommands.flatMap(({ examples }) => examples.map(({ args }) => args));
   expect(lines.filter((line) => form.test(line))).toEqual([]);
+  const guided = guides.flatMap((guide) => guide.split('\n').filter((line) => form.test(line)));
+  expect(guided, 'write its replacement in these lines of docs/').toEqual([]);
+  expect(field.isCommon, `move isCommon from ${name} to its replacement`).toBe(undefined);
   expect(body[field.deprecated ?? '']?.deprecated, `${name} names a replacement that is deprecated`).toBe(undefined);
 });
 
