@@ -67,7 +67,7 @@ export const feedbackRules: BodyRules = function* (body) {
       if (isSet(getMember(body, field)) && !types.includes(type))
         yield rule(field, `is only for feedback_type ${types.join(', ')}`);
   const project = firstStringMember(body, 'project_id');
-  for (const field of ['annotation_ref', 'runnable_ref', 'call_ref', 'trigger_ref']) {
+  for (const field of reservedFields.flatMap(([names]) => names).filter((one) => one.endsWith('_ref'))) {
     const ref = parseRef(body, field);
     if (ref && ref.project !== project)
       yield rule(field, `is a ref of ${ref.project}, not of the project of the record`);

@@ -54,6 +54,10 @@ it('every kind of ref is a ref, and every field with one is reserved for the typ
   const refs = Object.keys(stringFormats).filter((name): name is StringFormat => name.endsWith('-ref'));
   const strangers = refs.filter((name) => !hasFormat(stringFormats[name].sample, 'any-ref'));
   expect(strangers, 'add the kind to the pattern of any-ref').toEqual([]);
+  const kinds = refs.map((name) => stringFormats[name].sample.split('/')[5] ?? '');
+  const servers = readFileSync(new URL('internals/servers.md', docs), 'utf8');
+  const unnamed = kinds.filter((kind) => !servers.includes(`\`${kind}`));
+  expect(unnamed, 'add the kind to the list of refs in docs/internals/servers.md').toEqual([]);
   const reserved = reservedFields.flatMap(([names]) => names);
   const open = Object.entries(feedbackReplaceOperation.body).flatMap(([name, field]) =>
     'format' in field && field.format?.endsWith('-ref') && !reserved.includes(name) ? [name] : [],
