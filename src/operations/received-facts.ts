@@ -14,15 +14,17 @@ export interface FactSource {
   readonly errorBody?: string | undefined;
 }
 
-interface FactField {
+// `total`: in the reports of a batch, the sum of numbers, or how often it or each of its values came.
+type FactField = {
   readonly meaning: string;
   readonly places: readonly FactPlace[];
-  /** In the reports of a batch: the sum of numbers, or how often it or each of its values came. */
-  readonly total?: 'sum' | 'count' | 'counts';
   /** Where the fact is null if the response does not have it. */
   readonly nullIn?: readonly FactPlace[];
-  readonly read: (source: FactSource) => JsonValue | undefined;
-}
+} & (
+  | { readonly total?: 'count'; readonly read: (source: FactSource) => JsonValue | undefined }
+  | { readonly total: 'sum'; readonly read: (source: FactSource) => RawJson | undefined }
+  | { readonly total: 'counts'; readonly read: (source: FactSource) => readonly JsonValue[] | undefined }
+);
 
 /** What svc reads of a response besides its result: each field by its name in JSON. To add one, add an entry. */
 const factFields = {
