@@ -3,7 +3,7 @@ import { type FlagList, type FlagValue, flagGroup, type Options, type OptionValu
 import { flagTarget, type Operation } from '../operations/operation.ts';
 
 /** The formats of files with a whole body. To add one, add a row, and its parser to build-body.ts. */
-const bodyFormats = [
+export const bodyFormats = [
   { format: 'JSON', suffixes: ['.json'] },
   { format: 'YAML', suffixes: ['.yaml', '.yml'] },
 ] as const;

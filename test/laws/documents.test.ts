@@ -6,6 +6,7 @@ import { parseAllDocuments } from 'yaml';
 import { generatedFiles } from '../../scripts/generated-files.ts';
 import { taskVariables } from '../../src/batch/read/shard.ts';
 import { resultColumns } from '../../src/batch/store/result-export.ts';
+import { bodyFormats } from '../../src/body/body-flags.ts';
 import { allCommands } from '../../src/cli/all-commands.ts';
 import { flagForms } from '../../src/flag.ts';
 
@@ -138,6 +139,12 @@ it.each(taskVariables)('docs/scale.md names $scheduler', ({ scheduler }) => {
 
 it.each([...resultColumns.keys()])('docs/evaluate-prompts.md names the column %s', (name) => {
   expect(textOf('docs/evaluate-prompts.md')).toContain(`\`${name}\``);
+});
+
+it.each(bodyFormats)('docs/bodies.md and the contract name $format', ({ format, suffixes }) => {
+  for (const name of format === 'JSON' ? [format] : [format, ...suffixes.map((suffix) => `\`${suffix}\``)])
+    expect(textOf('docs/bodies.md'), 'name the format and its suffixes').toContain(name);
+  expect(textOf('docs/internals/contract.md'), 'name it in section 2').toContain(format);
 });
 
 // Tables that are generated are part of the reference.
