@@ -7,7 +7,7 @@ import type { Draft } from '../../body/draft.ts';
 import { type BodyInputs, createBodyInputs } from '../../body/input-reader.ts';
 import { type ChatExpectations, expectationFailure, readChatExpectations } from '../../client/chat-expectations.ts';
 import type { PreparedRequest } from '../../client/request.ts';
-import { expectationFlags, summaryFlags } from '../../client/request-flags.ts';
+import { expectationFlags } from '../../client/request-flags.ts';
 import { checkHistoryFile, requestHistoryFile } from '../../client/request-history.ts';
 import type { Settings } from '../../client/resolve-settings.ts';
 import type { Context } from '../../context.ts';
@@ -23,7 +23,7 @@ import type { ReceivedFacts } from '../../operations/received-facts.ts';
 import { formatGithubAnnotation } from '../../output/failure-text.ts';
 import { isCi } from '../../output/spinner.ts';
 import { pluralize } from '../../output/transfer-text.ts';
-import type { RunReport } from '../../reports/run-report.ts';
+import { type RunReport, reportFiles } from '../../reports/run-report.ts';
 import { chatStats, type ExchangeTiming, formatChatStats } from '../../results/chat-stats.ts';
 import type { JqFilter } from '../../results/jq-filter.ts';
 import { extractBlock, payloadTypes, schemaViewText } from '../../results/response-views.ts';
@@ -57,7 +57,7 @@ export interface ResponseHooks {
 
 /** True with a flag that checks or reports the response of a chat. */
 export function isExpecting(options: RequestOptions): boolean {
-  return isGiven(options, ...[...expectationFlags, ...summaryFlags].map(({ name }) => name));
+  return isGiven(options, ...expectationFlags.map(({ name }) => name), ...reportFiles.map(({ flag }) => flag));
 }
 
 /** Reads the flags and files of all hooks, before the body is built; undefined if flags and history need none. */
