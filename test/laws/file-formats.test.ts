@@ -1,7 +1,8 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { fileFormatSections } from '../../scripts/file-formats.ts';
+import { reportFiles } from '../../src/reports/run-report.ts';
 import { httpAnswer, rawServer } from '../support/raw-server.ts';
 import { svc, temporaryDirectory } from '../support/svc.ts';
 
@@ -49,3 +50,19 @@ describe('the reference documents the fields of', () => {
     expect(documentedNames('Profile file')).toEqual(expect.arrayContaining(Object.keys(work)));
   });
 });
+
+it.each(reportFiles)(
+  'the file of --$flag says that the run is not finished, until it is',
+  async ({ flag, example }) => {
+    const cwd = temporaryDirectory();
+    const file = join(cwd, example);
+    let before = 'no file';
+    const { url } = await rawServer((socket) => {
+      if (existsSync(file)) before = readFileSync(file, 'utf8');
+      socket.end(httpAnswer('{}', '400 Bad'));
+    });
+    await svc(['chat', '-m', 'm', 'hi', `--${flag}`, example], { cwd, env: { SVC_BASE_URL: url, SVC_TOKEN: 't' } });
+    expect(before, 'write that when the file is opened, in src/reports/run-report.ts').toContain('not finished');
+    expect(readFileSync(file, 'utf8')).not.toContain('not finished');
+  },
+);
