@@ -9,6 +9,7 @@ import { resultColumns } from '../../src/batch/store/result-export.ts';
 import { bodyFormats } from '../../src/body/body-flags.ts';
 import { allCommands } from '../../src/cli/all-commands.ts';
 import { flagForms } from '../../src/flag.ts';
+import { reportFiles } from '../../src/reports/run-report.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
 const documents = ['.', 'docs', 'docs/internals', 'docs/reference', 'docs/internals/decisions'].flatMap((directory) =>
@@ -145,6 +146,11 @@ it.each(bodyFormats)('docs/bodies.md and the contract name $format', ({ format, 
   for (const name of format === 'JSON' ? [format] : [format, ...suffixes.map((suffix) => `\`${suffix}\``)])
     expect(textOf('docs/bodies.md'), 'name the format and its suffixes').toContain(name);
   expect(textOf('docs/internals/contract.md'), 'name it in section 2').toContain(format);
+});
+
+it.each(reportFiles)('the contract and docs/scale.md name --$flag', ({ flag }) => {
+  expect(textOf('docs/internals/contract.md'), 'name it in section 10').toContain(`--${flag}`);
+  expect(textOf('docs/scale.md'), 'name it where {shard} is').toContain(`--${flag}`);
 });
 
 // Tables that are generated are part of the reference.
