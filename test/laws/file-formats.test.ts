@@ -2,7 +2,9 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { fileFormatSections } from '../../scripts/file-formats.ts';
+import { resultColumns } from '../../src/batch/store/result-export.ts';
 import { reportFiles } from '../../src/reports/run-report.ts';
+import { runBuilt } from '../support/built.ts';
 import { httpAnswer, rawServer } from '../support/raw-server.ts';
 import { svc, temporaryDirectory } from '../support/svc.ts';
 
@@ -66,3 +68,21 @@ it.each(reportFiles)(
     expect(readFileSync(file, 'utf8')).not.toContain('not finished');
   },
 );
+
+it('each column of batch merge --join has a value', async () => {
+  const cwd = temporaryDirectory();
+  writeFileSync(join(cwd, 'rows.csv'), 'n\n1\n2\n');
+  const response =
+    '{"id":"c","choices":[{"message":{"content":"x"},"finish_reason":"stop"}],"usage":{"cost":0.1,"prompt_tokens":1,"completion_tokens":1,"prompt_tokens_details":{"cached_tokens":1}}}';
+  const answers = [httpAnswer(response), httpAnswer('{"error":{"message":"no"}}', '400 Bad')];
+  const { url } = await rawServer((socket) => socket.end(answers.shift() ?? ''));
+  const env = { SVC_BASE_URL: url, SVC_TOKEN: 't' };
+  await svc(['chat', '-m', 'm', '{{n}}', '--rows', 'rows.csv', '-o', 'o.jsonl', '--concurrency', '1'], { cwd, env });
+  const columns = [...resultColumns.keys()];
+  // The library of --columns is loaded by the built program alone.
+  const merge = ['batch', 'merge', 'o.jsonl', '--join', 'rows.csv', '--columns', columns.join()];
+  const { stdout, stderr } = await runBuilt(merge, { cwd });
+  const rows = stdout.trim().split('\n').slice(1);
+  const empty = columns.filter((_, at) => rows.every((row) => !row.split(',')[at + 1]));
+  expect(empty, `${stderr}correct the filter, or let a response above have the value`).toEqual([]);
+});
