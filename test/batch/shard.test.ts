@@ -84,7 +84,10 @@ const positions: readonly (readonly [what: string, shard: string, env: Env, inde
 
 describe('--shard auto', () => {
   it.each(taskVariables)('is tested on $scheduler', ({ index }) => {
-    expect(positions.some(([, , env]) => index in env)).toBe(true);
+    expect(
+      positions.some(([, , env]) => index in env),
+      `add a row with ${index} to positions`,
+    ).toBe(true);
   });
 
   it.each(positions)('finds the shard of %s', (_, text, env, index, count) => {

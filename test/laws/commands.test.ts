@@ -143,7 +143,8 @@ describe('the flags of a command', () => {
 
   it.each(named)('svc $name: the file of a report is refused where nothing is sent', ({ name, command }) => {
     const flags = command.flags.filter((one) => reportFiles.some(({ flag }) => flag === one.name));
-    for (const { conflicts } of flags) expect(conflicts).toEqual(expect.arrayContaining(['dry-run', 'curl']));
+    for (const { name: flag, conflicts } of flags)
+      expect(conflicts, `add conflicts: preview to --${flag}`).toEqual(expect.arrayContaining(['dry-run', 'curl']));
     if (name === 'chat') expect(flags).toHaveLength(reportFiles.length);
   });
 
@@ -223,7 +224,8 @@ describe('the flags of a command', () => {
 
   it.each(Object.keys(DEFAULT_BATCH_OPTIONS))('of a batch have an effect: %s is used', (option) => {
     const users = sourceFiles.filter((path) => /\/batch\//.test(path) && !path.endsWith('/batch-options.ts'));
-    expect(users.some((path) => new RegExp(`\\b${option}\\b`).test(readFileSync(path, 'utf8')))).toBe(true);
+    const isUsed = users.some((path) => new RegExp(`\\b${option}\\b`).test(readFileSync(path, 'utf8')));
+    expect(isUsed, `read ${option} in src/batch/send/, or remove it from batch-options.ts`).toBe(true);
   });
 
   it('of svc mcp offer the tools that write', () => {

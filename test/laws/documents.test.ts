@@ -66,7 +66,7 @@ it.each(documents.filter((path) => !generated.includes(path)))('%s has lines of 
   const long = lines.filter(
     (line) => [...line].length > 120 && !line.startsWith('|') && !/https?:\/\/\S{60}/.test(line),
   );
-  expect(long).toEqual([]);
+  expect(long, 'run npm run format').toEqual([]);
 });
 
 describe('docs/internals/contract.md', () => {
