@@ -8,24 +8,24 @@ export interface Route {
   readonly auth: Operation['auth'] | 'none' | 'page';
   readonly errors?: Operation['errors'];
   /** Recordings have its exchanges. */
-  readonly isRecorded?: boolean;
+  readonly isRecorded: boolean;
 }
 
 const models = { method: 'GET', auth: 'bearer', errors: 'error', isRecorded: true } as const;
-const file = { method: 'GET', auth: 'none' } as const;
-const data = { method: 'GET', auth: 'page' } as const;
+const file = { method: 'GET', auth: 'none', isRecorded: false } as const;
+const data = { method: 'GET', auth: 'page', isRecorded: false } as const;
 
 /** The paths besides those of the operations; `{id}` is the rest of a path. */
 const otherRoutes = {
   '/v1/models': models,
   '/v1/models/{id}': models,
   '/healthz': file,
-  '/metrics': { method: 'GET', auth: 'basic' },
+  '/metrics': { method: 'GET', auth: 'basic', isRecorded: false },
   '/': file,
   '/page.js': file,
   '/page.css': file,
   '/report.css': file,
-  '/page/login': { method: 'POST', auth: 'none' },
+  '/page/login': { method: 'POST', auth: 'none', isRecorded: false },
   '/page/calls': data,
   '/page/feedback': data,
   '/page/jobs': data,
