@@ -16,6 +16,7 @@ const docs = new URL('../../docs/', import.meta.url);
 const guides = readdirSync(docs).flatMap((name) =>
   name.endsWith('.md') ? readFileSync(new URL(name, docs), 'utf8') : [],
 );
+const servers = readFileSync(new URL('internals/servers.md', docs), 'utf8').replace(/\s+/g, ' ');
 
 it('a field of a streamed response says how its parts are joined', () => {
   const missing = (shapes: Fields, path = ''): string[] =>
@@ -44,19 +45,28 @@ it.each(fields.filter(({ field }) => field.deprecated))('the deprecated field $n
   expect(body[field.deprecated ?? '']?.deprecated, `${name} names a replacement that is deprecated`).toBe(undefined);
 });
 
-it.each(fields.filter(({ field }) => field.wider))('$name is not wider by a value that it has itself', ({ field }) => {
-  const wider = (field.wider ?? []).flatMap((shape) => (shape.type === 'string' && shape.oneOf) || []);
-  const own = new Set<string>(field.type === 'string' ? field.oneOf : []);
-  const twice = wider.filter((value) => own.has(value));
-  expect(twice, 'remove these values from wider').toEqual([]);
-});
+it.each(fields.filter(({ field }) => field.wider))(
+  '$name is not wider by a value that it has itself',
+  ({ name, field }) => {
+    const wider = (field.wider ?? []).flatMap((shape) => (shape.type === 'string' && shape.oneOf) || []);
+    const own = new Set<string>(field.type === 'string' ? field.oneOf : []);
+    const twice = wider.filter((value) => own.has(value));
+    expect(twice, 'remove these values from wider').toEqual([]);
+    const list = wider
+      .map((value) => `\`${value}\``)
+      .join(', ')
+      .replace(/, (?!.*,)/, ' and ');
+    const isListed = servers.includes(`\`${name}\` than the interface lists: ${list};`);
+    if (field.wider?.length === 1 && wider.length > 0)
+      expect(isListed, `write in docs/internals/servers.md: \`${name}\` than the interface lists: ${list};`).toBe(true);
+  },
+);
 
 it('every kind of ref is a ref, and every field with one is reserved for the types of feedback that have it', () => {
   const refs = Object.keys(stringFormats).filter((name): name is StringFormat => name.endsWith('-ref'));
   const strangers = refs.filter((name) => !hasFormat(stringFormats[name].sample, 'any-ref'));
   expect(strangers, 'add the kind to the pattern of any-ref').toEqual([]);
   const kinds = refs.map((name) => stringFormats[name].sample.split('/')[5] ?? '');
-  const servers = readFileSync(new URL('internals/servers.md', docs), 'utf8');
   const unnamed = kinds.filter((kind) => !servers.includes(`\`${kind}`));
   expect(unnamed, 'add the kind to the list of refs in docs/internals/servers.md').toEqual([]);
   const reserved = reservedFields.flatMap(([names]) => names);
