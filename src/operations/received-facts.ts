@@ -115,7 +115,10 @@ const factFields = {
 
 type FactName = keyof typeof factFields;
 
-const fields: readonly (readonly [name: string, field: FactField])[] = Object.entries(factFields);
+// A report of a batch reads sums from its result lines.
+const fields: readonly (readonly [name: string, field: FactField])[] = Object.entries<FactField>(factFields).map(
+  ([name, field]) => [name, field.total === 'sum' ? { ...field, places: [...field.places, 'result'] } : field],
+);
 
 /** The facts that a response has, by name, in the order of the table. */
 export type ReceivedFacts = { readonly [name in FactName]?: JsonValue };
