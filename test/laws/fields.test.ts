@@ -4,7 +4,11 @@ import { allCommands } from '../../src/cli/all-commands.ts';
 import { otherTools } from '../../src/cli/other-tools.ts';
 import { type Fields, flagName, type Shape } from '../../src/fields/field.ts';
 import { hasFormat, type StringFormat, stringFormats } from '../../src/fields/string-formats.ts';
+import { rootOf } from '../../src/json/json-node.ts';
+import { parseJson } from '../../src/json/parse-json.ts';
 import { allOperations } from '../../src/operations/all-operations.ts';
+import { chatResponseFields } from '../../src/operations/chat-response-fields.ts';
+import { hasOutput } from '../../src/operations/chat-text.ts';
 import { feedbackReplaceOperation } from '../../src/operations/feedback-replace.ts';
 import { reservedFields } from '../../src/operations/feedback-rules.ts';
 
@@ -17,6 +21,17 @@ const guides = readdirSync(docs).flatMap((name) =>
   name.endsWith('.md') ? readFileSync(new URL(name, docs), 'utf8') : [],
 );
 const servers = readFileSync(new URL('internals/servers.md', docs), 'utf8').replace(/\s+/g, ' ');
+
+it('a streamed text of a message counts as output', () => {
+  const { choices } = chatResponseFields;
+  const choice = choices?.type === 'list' && choices.of.type === 'object' ? choices.of.fields : undefined;
+  const message = choice?.message?.type === 'object' ? (choice.message.fields ?? {}) : {};
+  const texts = Object.keys(message).filter((name) => message[name]?.join === 'concatenate');
+  const isOutput = (name: string): boolean => hasOutput(rootOf(parseJson(`{"choices":[{"delta":{"${name}":"x"}}]}`)));
+  expect(texts).toContain('content');
+  const unread = texts.filter((name) => !isOutput(name));
+  expect(unread, 'add them to reasoning-names.ts, or to hasOutput of chat-text.ts').toEqual([]);
+});
 
 it('a field of a streamed response says how its parts are joined', () => {
   const missing = (shapes: Fields, path = ''): string[] =>
