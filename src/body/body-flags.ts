@@ -8,8 +8,10 @@ export const bodyFormats = [
   { format: 'YAML', suffixes: ['.yaml', '.yml'] },
 ] as const;
 
+export type BodyFormat = (typeof bodyFormats)[number]['format'];
+
 /** The format that the name of a file says; JSON for any other name, and for stdin. */
-export function bodyFormat(path: string): 'JSON' | 'YAML' {
+export function bodyFormat(path: string): BodyFormat {
   return formatOf(path)?.format ?? 'JSON';
 }
 

@@ -8,7 +8,7 @@ import { shellWord } from '../output/shell-quote.ts';
 import { type AutofillSettings, createAutofill } from './autofill.ts';
 import { type BodyBase, type CommandInput, fileArguments, readBodyBase } from './body-base.ts';
 import { invalidBodyFailure, otherFile, stdinMessage } from './body-check.ts';
-import { type BodyFlags, bodyFormat, otherBodyFormats } from './body-flags.ts';
+import { type BodyFlags, type BodyFormat, bodyFormat, otherBodyFormats } from './body-flags.ts';
 import { createDraft, type Draft, orderAddedFields, setDraftFields } from './draft.ts';
 import { applyFlags, rejectInvalidFlags } from './flag-edits.ts';
 import type { BodyInputs, LabeledBytes } from './input-reader.ts';
@@ -69,11 +69,19 @@ function firstLine({ label, bytes }: LabeledBytes): JsonSource | undefined {
   return isIssue(source) ? undefined : source;
 }
 
+const parsers: {
+  readonly [format in BodyFormat]: (
+    label: string,
+    bytes: Uint8Array,
+  ) => JsonSource | Issue | Promise<JsonSource | Issue>;
+} = {
+  JSON: parseJsonSource,
+  YAML: async (label, bytes) => (await import('./yaml-source.ts')).parseYamlSource(label, bytes),
+};
+
 async function parseWholeBody({ label, bytes, issue, position }: LabeledBytes): Promise<JsonSource | Issue> {
   if (issue) return issue;
-  const isYaml = bodyFormat(label) === 'YAML';
-  const parse = isYaml ? (await import('./yaml-source.ts')).parseYamlSource : parseJsonSource;
-  const source = parse(label, bytes);
+  const source = await parsers[bodyFormat(label)](label, bytes);
   if (isIssue(source)) return source;
   return requireObject(position ? { ...source, position } : source);
 }

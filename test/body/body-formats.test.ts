@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { type BodyFormat, bodyFormats } from '../../src/body/body-formats.ts';
+import { type BodyFormat, bodyFormats } from '../../src/body/body-flags.ts';
 import { svc, temporaryDirectory } from '../support/svc.ts';
 
 const bodies: { readonly [format in BodyFormat]: string } = {
