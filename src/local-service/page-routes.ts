@@ -14,6 +14,7 @@ import type { Respond, ServiceContext } from './service-context.ts';
 import {
   filterNames,
   PAGE_TABLES,
+  type PageRow,
   type PageTable,
   type Parameters,
   readFeedbackOf,
@@ -22,7 +23,6 @@ import {
   readTotals,
   readTraceCalls,
 } from './store/page-queries.ts';
-import type { StoredRow } from './store/row-query.ts';
 import type { ServiceStore } from './store/service-store.ts';
 import { makeTraces } from './store/traces.ts';
 
@@ -54,7 +54,7 @@ export function pageResponders({ store, login }: ServiceContext): PageResponders
     ): Respond =>
     async ({ url }, { signal }) =>
       jsonResponse(200, await read(checkParameters(parametersOf(url), names), signal), pageHeaders);
-  const list = (table: PageTable, toJson: ToJson): Respond =>
+  const list = <Table extends PageTable>(table: Table, toJson: ToJson<Table>): Respond =>
     data(listParameters(table), (parameters) => listRows(store, table, parameters, toJson));
   const row = (each: object): JsonValue => rowToJson(each, false);
   // Most services are never looked at.
@@ -102,15 +102,20 @@ export function pageResponders({ store, login }: ServiceContext): PageResponders
   };
 }
 
-type ToJson = (
-  rows: readonly StoredRow[],
+type ToJson<Table extends PageTable> = (
+  rows: readonly PageRow<Table>[],
   parameters: Parameters,
 ) => readonly JsonValue[] | Promise<readonly JsonValue[]>;
 
-async function listRows(store: ServiceStore, table: PageTable, parameters: Parameters, toJson: ToJson) {
+async function listRows<Table extends PageTable>(
+  store: ServiceStore,
+  table: Table,
+  parameters: Parameters,
+  toJson: ToJson<Table>,
+): Promise<JsonValue> {
   if (table === 'calls') await makeTraces(store);
   const { rows, next, keys, isAscending } = await readSearchedPage(store, table, parameters);
-  const paths = payloadPaths(table === 'feedback' ? rows.map(({ record }) => String(record)) : []);
+  const paths = payloadPaths(rows.flatMap((each) => ('record' in each ? String(each.record) : [])));
   const order = { key: keys, isAscending };
   return { rows: await toJson(rows, parameters), next: next ?? null, paths, order, totals: await readTotals(store) };
 }
@@ -129,7 +134,8 @@ async function* exportedRows(
     if (table !== 'calls') yield lines(rows);
     else
       for (const row of rows)
-        for await (const calls of readTraceCalls(store, String(row.trace_id), parameters)) yield lines(calls);
+        for await (const calls of readTraceCalls(store, String('trace_id' in row && row.trace_id), parameters))
+          yield lines(calls);
     if (next === undefined) return;
     query = { ...query, before: next };
     await yieldToEventLoop(signal);
@@ -153,7 +159,7 @@ function payloadPaths(records: readonly string[]): JsonValue {
 }
 
 // Of a search, a page may be empty although later rows match: the next ones are searched as well.
-async function readSearchedPage(store: ServiceStore, table: PageTable, query: Parameters) {
+async function readSearchedPage<Table extends PageTable>(store: ServiceStore, table: Table, query: Parameters) {
   let page = await readPage(store, table, query, ROWS_PER_PAGE);
   for (let pages = 1; page.rows.length === 0 && page.next !== undefined && pages < MAX_SEARCHED_PAGES; pages += 1)
     page = await readPage(store, table, { ...query, before: page.next }, ROWS_PER_PAGE);

@@ -19,6 +19,7 @@ import { parametersOf } from '../train/job-parameters.ts';
 import { yieldToEventLoop } from './event-loop.ts';
 import {
   countTraceCalls,
+  type PageRow,
   type Parameters,
   readMatches,
   readStoredTrajectories,
@@ -63,20 +64,20 @@ function groupRows<Row>(rows: readonly Row[], keyOf: (row: Row) => string): Map<
   return groups;
 }
 
-function keyOfCall({ project_id: project, id }: StoredRow): string {
+function keyOfCall({ project_id: project, id }: StoredRow<'project_id' | 'id'>): string {
   return JSON.stringify([project, id]);
 }
 
-function badgeText({ feedback_type: type, fact }: StoredRow): string {
+function badgeText({ feedback_type: type, fact }: StoredRow<'feedback_type' | 'fact'>): string {
   return fact === null ? String(type) : `${type} ${fact}`;
 }
 
 const MAX_PAGE_FEEDBACK = 1000;
 
 /** The rows of the list of traces: what is known of each, and the calls that match. */
-export async function summarizeTraces(store: Store, rows: readonly StoredRow[], parameters: Parameters) {
+export async function summarizeTraces(store: Store, rows: readonly PageRow<'calls'>[], parameters: Parameters) {
   const ids = rows.map(({ trace_id: id }) => String(id));
-  const ofTrace = ({ trace_id: id }: StoredRow): string => String(id);
+  const ofTrace = ({ trace_id: id }: StoredRow<'trace_id'>): string => String(id);
   const feedback = groupRows(await readTraceFeedback(store, ids, MAX_PAGE_FEEDBACK), ofTrace);
   const matches = groupRows(await readMatches(store, ids, parameters), ofTrace);
   return rows.map((row): JsonValue => {
@@ -106,7 +107,7 @@ export function summarizeChat({
   status,
   duration_ms: duration,
   created_at: createdAt,
-}: StoredRow) {
+}: PageRow<'chats'>) {
   const asked = tryParseJson(String(request));
   const parts = responseParts(String(response));
   const messages = itemsAt(asked, 'messages');
@@ -193,7 +194,7 @@ export async function lintJobs(
     const { read, finish } = createLinter(undefined);
     await read('', groupTexts(store, id, signal), 'groups');
     results.push(finish());
-    const columns = ['model_id', 'experimental_config'];
+    const columns = ['model_id', 'experimental_config'] as const;
     const [job] = await store.readRows(select(columns, 'from @jobs where id = ?', [id]));
     const config = tryParseJson(String(job?.experimental_config));
     configs.push(new Map([['model_id', JSON.stringify(job?.model_id ?? null)], ...parametersOf(config)]));

@@ -50,7 +50,7 @@ const limit = 50;
 
 /** The statements of each query of the page, with the plan of the database. */
 async function plansOf(store: ServiceStore): Promise<readonly (readonly [sql: string, plan: string])[]> {
-  const statements = new Map<string, RowQuery>();
+  const statements = new Map<string, RowQuery<string>>();
   const readRows: ServiceStore['readRows'] = (query) => {
     statements.set(query.sql, query);
     return store.readRows(query);
@@ -91,7 +91,7 @@ async function plansOf(store: ServiceStore): Promise<readonly (readonly [sql: st
   for (const { sql, values } of statements.values()) {
     const [explain, column] =
       server() && !(await isEmbedded(store)) ? ['explain', 'QUERY PLAN'] : ['explain query plan', 'detail'];
-    const rows = await store.readRows({ sql: `${explain} ${sql}`, values });
+    const rows = await store.readRows<string>({ sql: `${explain} ${sql}`, values, columns: [column ?? ''] });
     plans.push([sql, rows.map((row) => String(row[column ?? ''])).join('\n')]);
   }
   return plans;

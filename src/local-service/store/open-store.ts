@@ -9,7 +9,7 @@ import { narrowMode, requireOwnFile, requireRegularFile, type TrustOptions } fro
 import type { ExchangeSignal } from '../../http/message.ts';
 import { yieldToEventLoop } from '../event-loop.ts';
 import { serviceLimits } from '../service-context.ts';
-import { insertRows, type QuerySequence, type RowQuery } from './row-query.ts';
+import { insertRows, type QuerySequence, type RowQuery, typedRows } from './row-query.ts';
 import {
   createSharedBatches,
   type JobRow,
@@ -244,14 +244,14 @@ export function createEmbeddedStore(database: Store): ServiceStore {
     replaceFeedback: (feedback, signal) => commit(() => replaceFeedback([feedback]), signal),
     commit,
     snapshot: async (queries) => database.snapshot(() => runQueries(queries(), database)),
-    readRows: async (query) => readRows(query, database),
+    readRows: async (query) => typedRows(readRows(query, database), query),
     saveJob: (job, trajectories, signal) => saveJob(job, trajectories, signal, database),
     checkHealth: async () => database.transaction(() => {}),
     close: async () => database.close(),
   };
 }
 
-function readRows({ sql, values }: RowQuery, database: Store) {
+function readRows({ sql, values }: RowQuery<string>, database: Store) {
   return database.all(sql.replaceAll('@', ''), ...values);
 }
 

@@ -19,12 +19,17 @@ export const PAGE_TABLES = ['calls', 'feedback', 'jobs', 'chats'] as const;
 export type PageTable = (typeof PAGE_TABLES)[number];
 
 // Those of a list: of calls, the traces.
-const pageColumns: { readonly [table in PageTable]: readonly string[] } = {
+const pageColumns = {
   calls: ['trace_id', 'started_ms', 'duration_ms', 'calls', 'failed', 'root_project', 'root_id', 'name', 'op_name'],
   feedback: ['project_id', 'id', 'feedback_type', 'trigger_ref', 'record', 'svc_user_id', 'created_at'],
   jobs: ['id', 'model_id', 'experimental_config', 'rewards', 'created_at'],
   chats: ['id', 'request', 'response', 'status', 'duration_ms', 'created_at'],
-};
+} as const satisfies { readonly [table in PageTable]: readonly string[] };
+
+type PageColumn<Table extends PageTable> = (typeof pageColumns)[Table][number];
+
+/** A row of a list. */
+export type PageRow<Table extends PageTable> = StoredRow<PageColumn<Table>>;
 
 export type Parameters = { readonly [name: string]: string | undefined };
 
@@ -186,18 +191,24 @@ const TRAJECTORIES_PER_CHUNK = 8;
  * (exclusive) are milliseconds since 1970, `before` is the cursor of the page before, and others are the filters of the list,
  * and the order of traces. Throws HttpError 400 for a value that is not understood.
  */
-export async function readPage({ readRows }: Store, table: PageTable, parameters: Parameters, limit: number) {
-  const source = table === 'calls' ? tracesIn(parameters) : sources[table];
-  const columns = pageColumns[table];
+export async function readPage<Table extends PageTable>(
+  { readRows }: Store,
+  table: Table,
+  parameters: Parameters,
+  limit: number,
+) {
+  const name: PageTable = table;
+  const source = name === 'calls' ? tracesIn(parameters) : sources[name];
+  const columns: readonly PageColumn<Table>[] = pageColumns[table];
   const { key, from, time, condition, filters, match, isAscending = false } = source;
   const [keys, marks] = [key.join(', '), key.map(() => '?').join(', ')];
   const [after, upTo] = isAscending ? ['>', '<='] : ['<', '>='];
   const order = key.map((name) => `${name} ${isAscending ? 'asc' : 'desc'}`).join(', ');
-  const read = (names: readonly string[], conditions: readonly Condition[], tail: string) => {
+  const read = <Column extends string>(names: readonly Column[], conditions: readonly Condition[], tail: string) => {
     const [where, values] = joined(conditions);
     return readRows(select(names, `from ${from} ${where && `where ${where}`} order by ${order} ${tail}`, values));
   };
-  const pageOf = (found: readonly StoredRow[], rest: object | undefined) => {
+  const pageOf = (found: readonly PageRow<Table>[], rest: object | undefined) => {
     const last = found.length > limit ? found[limit - 1] : rest;
     const rows = found.slice(0, limit);
     const keysOfRows = rows.map((row) => keyOf(row, key));
@@ -223,7 +234,7 @@ export async function readPage({ readRows }: Store, table: PageTable, parameters
 }
 
 // The last trace of those that are searched; undefined if there are no more.
-function lastSearched(rows: readonly StoredRow[]): StoredRow | undefined {
+function lastSearched<Row extends StoredRow<'calls'>>(rows: readonly Row[]): Row | undefined {
   let calls = 0;
   const last = rows.find((row) => {
     calls += Number(row.calls);
@@ -243,7 +254,7 @@ export async function readMatches({ readRows }: Store, traceIds: readonly string
   if (!found || traceIds.length === 0) return [];
   const from = `from @calls as calls
     where trace_id in (${traceIds.map(() => '?').join(', ')}) and ${found[0]} limit ${MAX_MATCHES}`;
-  const columns = ['trace_id', 'project_id', 'id', 'name', 'started_ms'];
+  const columns = ['trace_id', 'project_id', 'id', 'name', 'started_ms'] as const;
   const rows = await readRows(select(columns, from, [...traceIds, ...found[1]]));
   return rows.toSorted((left, right) => Number(left.started_ms) - Number(right.started_ms));
 }
@@ -253,14 +264,14 @@ export async function readRecord({ readRows }: Store, table: PageTable, project:
   const hasProject = table === 'calls' || table === 'feedback';
   const [where, values] = hasProject ? ['project_id = ? and id = ?', [project, id]] : ['id = ?', [id]];
   const from = `from @${table} as ${table} where ${where}`;
-  const query: RowQuery =
+  const query: RowQuery<string> =
     table === 'calls'
       ? select({ trace_id: 'calls.trace_id', start: 'calls.start', ...CALL_COLUMNS }, from, values)
       : select(pageColumns[table], from, values);
   return (await readRows(query))[0];
 }
 
-const CALL_ROW = ['project_id', 'id', 'trace_id', 'start', 'created_at'];
+const CALL_ROW = ['project_id', 'id', 'trace_id', 'start', 'created_at'] as const;
 
 /** The newest feedback about a call, at most 250 records. */
 export function readFeedbackOf({ readRows }: Store, project: string, id: string) {
@@ -278,7 +289,7 @@ export async function readTotals({ readRows }: Store): Promise<{ [table: string]
       `(select count(*) from (select 1 from @${table} order by ${order} limit ${MAX_COUNTED_ROWS}) as each)`,
     ];
   });
-  const [row] = await readRows(select(Object.fromEntries(counts), '', []));
+  const [row] = await readRows(select<string>(Object.fromEntries(counts), '', []));
   const textOf = (total: number): string => formatCount(total) + (total === MAX_COUNTED_ROWS ? '+' : '');
   return Object.fromEntries(Object.entries(row ?? {}).map(([table, total]) => [table, textOf(Number(total))]));
 }
@@ -314,13 +325,13 @@ export function readStoredTrajectories(store: Store, jobId: string) {
 }
 
 // Each query continues after the last row, whose key begins with a number.
-async function* readChunks(
+async function* readChunks<Column extends string>(
   { readRows }: Store,
-  { columns, from, key, chunk }: Pick<RowSource, 'from' | 'key'> & { columns: Columns; chunk: number },
+  { columns, from, key, chunk }: Pick<RowSource, 'from' | 'key'> & { columns: Columns<Column>; chunk: number },
   id: string,
   condition: Condition = ['1 = 1', []],
   limit = Number.POSITIVE_INFINITY,
-): AsyncGenerator<readonly StoredRow[]> {
+): AsyncGenerator<readonly StoredRow<Column>[]> {
   const [keys, marks] = [key.join(', '), key.map(() => '?').join(', ')];
   let last: object | undefined;
   for (let count = 0; count < limit; count += chunk) {

@@ -5,7 +5,7 @@ import type { PostgresAddress } from '../../config/postgres-address.ts';
 import { errorMessage, Failure } from '../../errors.ts';
 import { errorCode } from '../../files/file-errors.ts';
 import type { ExchangeSignal } from '../../http/message.ts';
-import { insertRows, type QuerySequence, type RowQuery, type RowValues } from './row-query.ts';
+import { insertRows, type QuerySequence, type RowQuery, type RowValues, typedRows } from './row-query.ts';
 import {
   type CallWrite,
   createSharedBatches,
@@ -52,7 +52,7 @@ export async function openPostgresStore(address: PostgresAddress, password: stri
         await client`set transaction isolation level repeatable read, read only`;
         return runQueries(queries(), client);
       }),
-    readRows: (query) => database.query((client) => readRows(query, client)),
+    readRows: (query) => database.query(async (client) => typedRows(await readRows(query, client), query)),
     saveJob: (job, trajectories, signal) => savePostgresJob(job, trajectories, signal, database),
     checkHealth: async () => {
       const [row] = await database.query(async (client) => client`show transaction_read_only`);
@@ -106,7 +106,7 @@ async function runQueries<Result>(queries: QuerySequence<Result>, client: Postgr
   return step.value;
 }
 
-async function readRows({ sql, values }: RowQuery, client: PostgresClient) {
+async function readRows({ sql, values }: RowQuery<string>, client: PostgresClient) {
   let count = 0;
   const text = sql.replaceAll('@', 'svc.').replaceAll('?', () => `$${++count}`);
   return client.unsafe(text, [...values]);

@@ -10,6 +10,7 @@ import {
   type QuerySequence,
   type RowQuery,
   type RowValues,
+  rowsOf,
   type StoredRow,
   setColumns,
 } from './row-query.ts';
@@ -61,7 +62,7 @@ export interface ServiceStore {
   readonly commit: <T>(queries: () => QuerySequence<T>) => Promise<T>;
   /** Runs queries that read on one snapshot of the data. */
   readonly snapshot: <T>(queries: () => QuerySequence<T>) => Promise<T>;
-  readonly readRows: (query: RowQuery) => Promise<readonly StoredRow[]>;
+  readonly readRows: <Column extends string = never>(query: RowQuery<Column>) => Promise<readonly StoredRow<Column>[]>;
   /** Stores a job with its trajectories, which are read in bounded memory, from their beginning at each call. */
   readonly saveJob: (
     job: JobRow,
@@ -93,7 +94,7 @@ export function* saveCalls(calls: readonly CallWrite[]): QuerySequence<string[]>
   return traceIds;
 }
 
-function rowKey({ project_id: project, id }: StoredRow): string {
+function rowKey({ project_id: project, id }: StoredRow<'project_id' | 'id'>): string {
   return JSON.stringify([project, id]);
 }
 
@@ -104,10 +105,11 @@ function* mergeCall({
   const key = 'project_id = ? and id = ?';
   const values = [row.project_id, row.id];
   // An update locks the row in both databases.
-  const [stored] = yield {
+  const [stored] = yield* rowsOf({
     sql: `update @calls set seq = seq where ${key} returning trace_id, start, created_at`,
     values,
-  };
+    columns: ['trace_id', 'start', 'created_at'],
+  });
   const earlierTraceId = String(stored?.trace_id);
   const traceId = hasTraceId ? row.trace_id : earlierTraceId;
   const start = mergeCallStart(String(stored?.start), row.start);
@@ -149,7 +151,7 @@ export function* deleteFeedback(rows: readonly Pick<FeedbackWrite['row'], 'proje
   const marks = rows.map(() => '(?, ?)').join(', ');
   const values = rows.flatMap(({ project_id: project, id }) => [project, id]);
   const sql = `delete from @feedback where (project_id, id) in (values ${marks}) returning svc_ref`;
-  const removed = yield { sql, values };
+  const removed = yield* rowsOf({ sql, values, columns: ['svc_ref'] });
   yield* markTracesOf(removed.map(({ svc_ref: reference }) => reference));
 }
 
@@ -178,7 +180,7 @@ export async function pruneStore(
     const sql = `delete from @${table} where (${key}) in (${oldRows}) returning ${changed} as changed`;
     for (let rows = -1; rows !== 0; ) {
       rows = await commit(function* (): QuerySequence<number> {
-        const removed = yield { sql, values: [before] };
+        const removed = yield* rowsOf({ sql, values: [before], columns: ['changed'] });
         if (table === 'calls') yield* markTraces(removed.map(({ changed: id }) => String(id)));
         if (table === 'feedback') yield* markTracesOf(removed.map(({ changed: reference }) => reference));
         return removed.length;

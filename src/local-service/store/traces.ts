@@ -4,7 +4,15 @@ import type { JsonNode } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
 import { yieldToEventLoop } from '../event-loop.ts';
 import { callFacts, feedbackFacts } from './record-facts.ts';
-import { type QuerySequence, type RowQuery, type RowValues, type StoredRow, select, setColumns } from './row-query.ts';
+import {
+  type QuerySequence,
+  type RowQuery,
+  type RowValues,
+  rowsOf,
+  type StoredRow,
+  select,
+  setColumns,
+} from './row-query.ts';
 
 // The reference of feedback to a call of the query around it.
 export const REFERENCE = `svc_ref = 'svc:///' || calls.project_id || '/call/' || calls.id`;
@@ -127,12 +135,12 @@ export function* fillFacts(): QuerySequence<void> {
 function* fillTable(
   table: string,
   column: 'start' | 'payload',
-  factsOf: (node: JsonNode, row: StoredRow) => RowValues,
+  factsOf: (node: JsonNode, row: StoredRow<'id' | 'created_at'>) => RowValues,
 ): QuerySequence<void> {
   const from = `from @${table} where seq > ? order by seq limit ${ROWS_PER_STEP}`;
   const columns = { seq: 'seq', id: 'id', body: column, created_at: 'created_at' };
   for (let after = 0, count = -1; count !== 0; ) {
-    const rows = yield select(columns, from, [after]);
+    const rows = yield* rowsOf(select(columns, from, [after]));
     [after, count] = [Number(rows.at(-1)?.seq ?? after), rows.length];
     for (const row of rows) {
       const node = tryParseJson(Buffer.from(String(row.body)));
