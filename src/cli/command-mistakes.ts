@@ -175,10 +175,7 @@ function tooManyArguments(command: Command, line: PreparedCommandLine): Failure 
   if (kept && argument?.isFile && isFileName(word))
     return usageFailure(
       `svc ${name} takes one file`,
-      correctedLineHint({ ...line, tokens: line.tokens.filter((token) => token !== kept) }).replace(
-        /^write/,
-        'run it for each file',
-      ),
+      correctedLineHint({ ...line, tokens: line.tokens.filter((token) => token !== kept) }, 'run it for each file'),
     );
   const literal = argument && !kept ? line.literal?.slice(0, 1) : undefined;
   const { literal: _, ...rest } = line;

@@ -34,7 +34,7 @@ export async function runCommandLine(line: PreparedCommandLine, cwd: string, run
       if (!line.literal && line.tokens.some(({ form }) => form === undefined))
         (await import('./unintended-words.ts')).rejectUnintendedWord(line, cwd);
       const rejected = rejectFormat(read);
-      if (rejected) throw (await import('./unknown-flag.ts')).rejectedChoice(read.command, '--format', ...rejected);
+      if (rejected) throw (await import('./unknown-flag.ts')).rejectedChoice(...rejected);
       const [word = ''] = read.args;
       if (isUnknownSubcommand(read, word, cwd))
         throw (await import('./unknown-command.ts')).unknownCommand(
@@ -208,7 +208,9 @@ function rejectFormat({ command, readOptions }: ReadLine) {
   const kind = requestResultKind(result, options);
   const { format } = options;
   const formats: readonly string[] = resultKinds[kind].formats;
-  if (format !== undefined && !formats.includes(format)) return [format, formats] as const;
+  // A table of results is made by another command.
+  const owner = (kind === 'lines' && commandsIn(['batch', 'merge'])[0]) || command;
+  if (format !== undefined && !formats.includes(format)) return [owner, '--format', format, formats] as const;
   requestedFormat(kind, options);
   // `-o json` selects a format in other tools, and `-o temperature 0.5` sets an option.
   const { output } = options;

@@ -164,11 +164,11 @@ const wordShapes: readonly (readonly [shape: Pick<RegExp, 'test'>, flag: string]
   [/^[\w.-]+\/[\w.-]+$/, 'project-id'],
 ];
 
-/** The next step of a corrected command line; help if an unknown flag may be followed by a secret. */
-export function correctedLineHint(line: PreparedCommandLine): string {
+/** The next step of a corrected command line, which begins with a verb; help if an unknown flag may be followed by a secret. */
+export function correctedLineHint(line: PreparedCommandLine, verb = 'write'): string {
   const { words, command, tokens } = line;
   const hasUnknown = tokens.some((token) => isUnknownFlag(token, command?.flags ?? []));
-  return hasUnknown ? `run: svc ${words.join(' ')} --help` : `write: ${lineText(line)}`;
+  return hasUnknown ? `run: svc ${words.join(' ')} --help` : `${verb}: ${lineText(line)}`;
 }
 
 // The flags that decide which service gets a request.

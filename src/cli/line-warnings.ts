@@ -57,7 +57,7 @@ export async function lineWarnings(line: PreparedCommandLine, { env, credentials
 function otherFormat({ tokens, command }: PreparedCommandLine, output = ''): string[] {
   const given = (...names: readonly string[]) => tokens.find(({ flag }) => flag && names.includes(flag.name));
   const [, type = ''] = /\.(\w+)$/.exec(output.toLowerCase().replace(/\.yml$/, '.yaml')) ?? [];
-  if (given('join', 'jq', 'output-format', 'dry-run', 'curl', 'format', 'json')) return [];
+  if (given('join', 'columns', 'jq', 'output-format', 'dry-run', 'curl', 'format', 'json')) return [];
   if (!given('batch', 'rows') && command?.name !== 'batch merge') {
     const { formats, piped }: ResultFormats<string> = resultKinds[command?.result ?? 'lines'];
     // The text of a chat may be JSON.
@@ -70,12 +70,14 @@ function otherFormat({ tokens, command }: PreparedCommandLine, output = ''): str
   }
   if (!/^(?:csv|tsv|xlsx?|ods|parquet|html?|md)$/.test(type)) return [];
   const { value: rows = '' } = given('rows') ?? {};
+  const operands =
+    command?.name === 'batch merge' ? tokens.flatMap(({ form, value }) => (form === undefined && value) || []) : [];
   const table = /\.[ct]sv$/i.test(rows)
     ? `--join ${shellWord(rows)} --columns answer=text`
     : `--jq '[.line, .exit_code, .response.choices[0].message.content] | @csv'`;
   const hint = /^[hm]/.test(type)
     ? `for a page: svc batch report ${shellWord(output)} --html <file>`
-    : `for a table: svc batch merge ${shellWord(output)} ${table} -o <file>`;
+    : `for a table: svc batch merge ${operands.length > 0 ? operands.map(shellWord).join(' ') : shellWord(output)} ${table} -o <file>`;
   return [`-o ${output} writes JSON Lines; ${hint}`];
 }
 

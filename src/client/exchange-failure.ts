@@ -91,7 +91,9 @@ export function failureFromError(error: unknown, context: RequestContext): Failu
     const missing = isInvalidResponseError(error) ? 'no valid response' : 'no response';
     const message = `the request was sent to ${service}${mayBeApplied(' and', context)}, but ${missing} came: ${reason}`;
     const summary = `${missing} came from ${service} (${reason})`;
-    const hint = timeLimitHint(error, context);
+    const hint = isInvalidResponseError(error)
+      ? `check ${baseUrlName(context.destination)}: another program may listen there`
+      : timeLimitHint(error, context);
     return requestFailure('unknown', message, { ...facts, isPermanent, isTimedOut, summary, hint }, context);
   }
   const isConnected = phase === 'part';

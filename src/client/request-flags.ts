@@ -49,12 +49,18 @@ export const schemaExpectationFlags = flagGroup('Expectations', {
   '--update': 'Write the file of --expect instead of comparing with it',
 });
 
+const EXTRACT_FROM_RESULTS =
+  "leave it out, and filter the results: svc batch merge <output> --jq '.response.choices[0].message.content'";
+
 export const chatResponseFlags = flagGroup('Response', {
   '--extract <code|json>': {
     summary: 'Print only the first code block; or the first JSON',
     choices: ['code', 'json'],
     conflicts: [...resultFlagNames, ...lines],
-    instead: { jq: 'filter the block outside of svc: svc chat <prompt> --extract json | jq <filter>' },
+    instead: {
+      jq: 'filter the block outside of svc: svc chat <prompt> --extract json | jq <filter>',
+      ...Object.fromEntries(lines.map((name) => [name, EXTRACT_FROM_RESULTS])),
+    },
   },
   '--stats': { summary: 'Report tokens, times and retries on stderr', conflicts: lines },
 });

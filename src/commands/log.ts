@@ -67,7 +67,7 @@ export const runLogShow: RunCommand<ResultOptions> = async ({ args, options }, c
     records.findLast((each) => idsOf(each).includes(wanted));
   if (!record) {
     const what = `the history has no record ${JSON.stringify(wanted)}; it has ${records.length}`;
-    throw usageFailure(what, 'for numbers and ids, run: svc log');
+    throw usageFailure(what, records.length === 0 ? requestList.emptyNote : 'for numbers and ids, run: svc log');
   }
   await printResult({ doc: parseJson(rawText(record)) }, output);
 };

@@ -67,7 +67,8 @@ export function parseNumeric<T>(
   const value = read(text);
   if (value !== undefined) return value;
   // A percentage is a value of its own where one is expected.
-  const meant = expected.includes('%') ? undefined : likelyNumbers(text).find((one) => read(one) !== undefined);
+  const isMeant = (one: string): boolean => read(one) !== undefined && !(text.endsWith('%') && Number(one) >= 1);
+  const meant = expected.includes('%') ? undefined : likelyNumbers(text).find(isMeant);
   if (meant === undefined) throw invalidValueFailure(label, text, expected);
   throw usageFailure(`${label} cannot be ${JSON.stringify(text)}`, `write it as ${meant}`);
 }

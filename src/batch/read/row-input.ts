@@ -276,11 +276,15 @@ async function buildTemplate(
     throw error instanceof Failure ? hideTokens(error) : error;
   });
   if (draft.issues.length > 0) throw hideTokens(invalidBodyFailure(draft.issues));
-  if (placeholders.length === 0)
+  if (placeholders.length === 0) {
+    const [, single] = /\{(\w+)\}/.exec(prompt ?? '') ?? [];
     throw usageFailure(
       'no flag names a column, so every row would send the same request',
-      "write {{column}}, such as: svc chat --rows in.csv 'Classify: {{text}}'",
+      single
+        ? `for the column ${single}, write {{${single}}}`
+        : "write {{column}}, such as: svc chat --rows in.csv 'Classify: {{text}}'",
     );
+  }
   const segments = splitBody(draft.doc.bytes.toString().replaceAll('\n', ' '), prefix, placeholders);
   return {
     columns,
