@@ -1,9 +1,14 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { digestInputLine } from '../../src/batch/store/result-line.ts';
 import { REPORT_STYLE } from '../../src/reports/report-page.ts';
 import { run } from '../support/process.ts';
 import { temporaryDirectory } from '../support/svc.ts';
+
+const question = (at: number): string => JSON.stringify({ messages: [{ role: 'user', content: `question ${at}` }] });
+
+const inputDigest = (at: number): string => digestInputLine({ bytes: Buffer.from(question(at)), length: 0 });
 
 const resultLine = (at: number, ms: number, tokens: number): string =>
   `${JSON.stringify({
@@ -13,7 +18,7 @@ const resultLine = (at: number, ms: number, tokens: number): string =>
       usage: { prompt_tokens: tokens, completion_tokens: tokens },
     },
     ...{ attempts: 1, ms, ended_at: new Date(Date.UTC(2026, 0, 31) + at * 1000).toISOString() },
-    checkpoint: { input: String(at).padStart(16, '0'), run: 'r', operation: '/v1/chat/completions', shard: '1/1' },
+    checkpoint: { input: inputDigest(at), run: 'r', operation: '/v1/chat/completions', shard: '1/1' },
   })}\n`;
 
 async function report(values: readonly number[], more: readonly string[] = [], files: Record<string, string> = {}) {
@@ -70,9 +75,7 @@ it('histograms begin at the data, and a single value says so', async () => {
 });
 
 it('samples show the id of a line, and its prompt if the input is named', async () => {
-  const body = (at: number): string =>
-    `${JSON.stringify({ messages: [{ role: 'user', content: `question ${at}` }] })}\n`;
-  const files = { 'in.jsonl': [0, 1].map(body).join(''), 'in.csv': 'city,note\nBonn,"a ""b"""\nUlm,c\n' };
+  const files = { 'in.jsonl': `${question(0)}\n${question(1)}\n`, 'in.csv': 'city,note\nBonn,"a ""b"""\nUlm,c\n' };
   const cells = (html: string): string[] => {
     const [, section = ''] = /<h2>Samples of responses<\/h2>(.*?)<\/section>/s.exec(html) ?? [];
     return Array.from(section.matchAll(/<t[hd](?: [^>]*)?>([^<]*)</g), ([, text = '']) => text);
