@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { run } from '../support/process.ts';
+import { runBuilt } from '../support/built.ts';
 
 const env = { SVC_BASE_URL: 'http://127.0.0.1:9' };
 const dryRun = ['--dry-run', '--no-stdin', '--json'];
 
 async function request(...words: readonly string[]) {
-  const { code, stdout, stderr } = await run([...words, ...dryRun], { env });
+  const { code, stdout, stderr } = await runBuilt([...words, ...dryRun], { env });
   expect(code, stderr).toBe(0);
   return JSON.parse(stdout);
 }
@@ -79,7 +79,7 @@ describe('flags before and after the command', () => {
     [['--color', 'blue', 'profile', 'list'], '--color cannot be "blue"'],
     [['--base-url', '', 'chat', 'hi'], '--base-url is empty'],
   ])('contradict and are checked alike: %j', async (words, message) => {
-    const { code, stdout, stderr } = await run(words, { env });
+    const { code, stdout, stderr } = await runBuilt(words, { env });
     expect({ code, stdout, message: stderr.split('\n')[0] }).toEqual({
       code: 2,
       stdout: '',
@@ -96,7 +96,7 @@ describe('of two forms of a boolean flag the last one counts', () => {
     [['--echo=false', '--echo'], true],
   ])('%j', async (words, echo) => {
     if (echo === undefined) {
-      expect((await run(['chat', 'hi', ...words], { env })).stderr).toContain('svc: --no-echo takes no value\n');
+      expect((await runBuilt(['chat', 'hi', ...words], { env })).stderr).toContain('svc: --no-echo takes no value\n');
       return;
     }
     expect((await request('chat', 'hi', ...words)).body).toMatchObject({ echo });
@@ -118,18 +118,18 @@ describe('a mistake is reported as the line asks, wherever it asks', () => {
   ];
 
   it.each(mistakes.map((words) => [words] as const))('%j', async (words) => {
-    const after = await run([...words, '--error-format', 'json'], { env });
-    const before = await run(['--error-format=json', ...words], { env });
+    const after = await runBuilt([...words, '--error-format', 'json'], { env });
+    const before = await runBuilt(['--error-format=json', ...words], { env });
     for (const { code, stderr } of [after, before]) {
       expect(code).toBe(2);
       expect(JSON.parse(stderr)).toMatchObject({ error: { code: 'usage', exit_code: 2 } });
     }
-    const colored = await run([...words, '--color=always'], { env });
+    const colored = await runBuilt([...words, '--color=always'], { env });
     expect(colored.stderr).toContain('\u001b[');
   });
 
   it('but not as the command of another program asks', async () => {
-    const { code, stderr } = await run(['call', 'run', 'make', '--error-format', 'json'], { env });
+    const { code, stderr } = await runBuilt(['call', 'run', 'make', '--error-format', 'json'], { env });
     expect([code, stderr.startsWith('svc: svc call run takes its command only after --\n')]).toEqual([2, true]);
   });
 });

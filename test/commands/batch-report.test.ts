@@ -12,8 +12,9 @@ import {
 } from '../../src/reports/batch/batch-statistics.ts';
 import { causeLines, reportText } from '../../src/reports/batch/report-text.ts';
 import { createDistribution, evenEdges, logEdges } from '../../src/reports/distribution.ts';
+import { runBuilt } from '../support/built.ts';
 import { answerJson, countingServer } from '../support/counting-server.ts';
-import { cleanEnv, run } from '../support/process.ts';
+import { cleanEnv } from '../support/process.ts';
 import { svc, temporaryDirectory } from '../support/svc.ts';
 
 const chat = (content: string) => `${JSON.stringify({ messages: [{ role: 'user', content }] })}\n`;
@@ -50,7 +51,10 @@ async function finishedBatch(more: readonly string[] = []) {
 describe('a comparison', () => {
   const compare = async (cwd: string) => {
     const report = ['batch', 'report', 'a.jsonl', 'b.jsonl', '--compare'];
-    const [text, json] = await Promise.all([run([...report, '--format', 'text'], { cwd }), run(report, { cwd })]);
+    const [text, json] = await Promise.all([
+      runBuilt([...report, '--format', 'text'], { cwd }),
+      runBuilt(report, { cwd }),
+    ]);
     return { text: text.stdout, json: JSON.parse(json.stdout) };
   };
 
@@ -63,7 +67,7 @@ describe('a comparison', () => {
     const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'in.jsonl'), ['1', '2', '3', '4'].map(chat).join(''));
     for (const [file, flags] of [['a.jsonl', one] as const, ['b.jsonl', other] as const])
-      await run(['chat', '--local', '--batch', 'in.jsonl', '-q', '-o', file, ...flags], { cwd });
+      await runBuilt(['chat', '--local', '--batch', 'in.jsonl', '-q', '-o', file, ...flags], { cwd });
     const { text, json } = await compare(cwd);
     expect(json.not_comparable).toMatchObject(
       reason ? [{ what: 'checks', reason: expect.stringContaining(reason) }] : [],
@@ -100,7 +104,7 @@ describe('a comparison', () => {
     const all = readFileSync(join(cwd, 'out.jsonl'), 'utf8').trimEnd().split('\n');
     writeFileSync(join(cwd, 'less.jsonl'), `${all.slice(0, 28).join('\n')}\n`);
     const compare = async (first: string, second: string, ...flags: string[]) =>
-      run(['batch', 'report', first, second, '--compare', ...flags], { cwd });
+      runBuilt(['batch', 'report', first, second, '--compare', ...flags], { cwd });
     const { stdout } = await compare('out.jsonl', 'less.jsonl', '--format', 'text');
     expect(stdout).toContain(
       '28 lines compared, of which 2 failed in both\n2 lines left out: no result in less.jsonl; the figures of out.jsonl count them\n',
@@ -380,10 +384,10 @@ describe('svc batch report', () => {
     writeFileSync(join(cwd, 'sea.csv'), 'text\nsea\n');
     writeFileSync(join(cwd, 'other.jsonl'), chat('sea'));
     writeFileSync(join(cwd, 'empty.jsonl'), '');
-    await run(['chat', '--local', '--batch', 'in.jsonl', '-q', '-o', 'a.jsonl'], { cwd });
-    await run(['chat', '--local', '--rows', 'rows.csv', '-q', '-o', 'b.jsonl', '{{text}}'], { cwd });
+    await runBuilt(['chat', '--local', '--batch', 'in.jsonl', '-q', '-o', 'a.jsonl'], { cwd });
+    await runBuilt(['chat', '--local', '--rows', 'rows.csv', '-q', '-o', 'b.jsonl', '{{text}}'], { cwd });
     const page = async (output: string, input: string) => {
-      const { stderr } = await run(['batch', 'report', output, '--input', input, '--html', 'page.html'], { cwd });
+      const { stderr } = await runBuilt(['batch', 'report', output, '--input', input, '--html', 'page.html'], { cwd });
       const text = readFileSync(join(cwd, 'page.html'), 'utf8');
       return [stderr.includes(`line 1 of ${input} is not the one that was sent`), /\bsea\b/.test(text)];
     };
@@ -395,7 +399,7 @@ describe('svc batch report', () => {
       expect(await page(output, own)).toEqual([false, false]);
       expect(await page(output, other)).toEqual([true, false]);
     }
-    const empty = await run(['batch', 'report', 'empty.jsonl'], { cwd });
+    const empty = await runBuilt(['batch', 'report', 'empty.jsonl'], { cwd });
     expect(empty.stderr).toContain('warning: there are no results of a batch in empty.jsonl\n');
   });
 
@@ -429,10 +433,13 @@ describe('svc batch report', () => {
     );
     writeFileSync(join(cwd, 'in\u202e.jsonl'), [...chats.map(({ body }) => body), chat('9')].join(''));
     const env = cleanEnv(cwd, { SVC_TOKEN: 'tok-en-1', SVC_BASE_URL: url });
-    const batch = await run(['chat', '--batch', 'in\u202e.jsonl', '-o', 'o\u202e.jsonl'], { cwd, env });
+    const batch = await runBuilt(['chat', '--batch', 'in\u202e.jsonl', '-o', 'o\u202e.jsonl'], { cwd, env });
     expect(batch.code, batch.stderr).toBe(10);
     expect(batch.stderr).toContain('tokens: 7 in, 7 out');
-    const { code, stdout, stderr } = await run(['batch', 'report', 'o\u202e.jsonl', '--html', 'r.html'], { cwd, env });
+    const { code, stdout, stderr } = await runBuilt(['batch', 'report', 'o\u202e.jsonl', '--html', 'r.html'], {
+      cwd,
+      env,
+    });
     expect(code, stderr).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ lines: 5, done: 4, tokens: { prompt: 7, completion: 7 } });
     const html = readFileSync(join(cwd, 'r.html'), 'utf8');

@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { runBuilt as runProgram } from '../support/built.ts';
 import { answerJson, countingServer } from '../support/counting-server.ts';
-import { run as runProgram } from '../support/process.ts';
 import { type Setting, svc, temporaryDirectory } from '../support/svc.ts';
 
 const reply = {

@@ -3,8 +3,9 @@ import { readdirSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
+import { runBuilt } from '../support/built.ts';
 import { done, event, streamHead } from '../support/event-stream.ts';
-import { run, start, waitForExit } from '../support/process.ts';
+import { start, waitForExit } from '../support/process.ts';
 import { bodyOf, httpAnswer, rawServer } from '../support/raw-server.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
@@ -17,7 +18,7 @@ type Message = {
 /** Sends messages to `svc mcp`, closes its stdin, and returns the lines of its stdout. */
 async function exchange(messages: readonly unknown[], flags: readonly string[] = ['--local']): Promise<string[]> {
   const stdin = messages.map((message) => (typeof message === 'string' ? message : JSON.stringify(message))).join('\n');
-  const { stdout, code } = await run(['mcp', ...flags], { stdin: `${stdin}\n` });
+  const { stdout, code } = await runBuilt(['mcp', ...flags], { stdin: `${stdin}\n` });
   expect(code).toBe(0);
   return stdout.trimEnd().split('\n').filter(Boolean);
 }
@@ -87,7 +88,7 @@ describe('--print', () => {
   ])('%s prints the registration for %s', async (client, file, registration) => {
     const cwd = temporaryDirectory();
     const flags = ['--local', '--profile', 'work', '--allow', 'train'];
-    const { code, stdout, stderr } = await run(['mcp', '--print', client, ...flags], { cwd });
+    const { code, stdout, stderr } = await runBuilt(['mcp', '--print', client, ...flags], { cwd });
     expect([code, JSON.parse(stdout)]).toEqual([0, registration]);
     expect(stderr).toContain(`add this to ${file} in the project; svc did not change any file`);
     // Node 22 and later keep compiled code there (docs/configuration.md).
@@ -95,7 +96,7 @@ describe('--print', () => {
   });
 
   it('codex prints TOML', async () => {
-    const { stdout } = await run(['mcp', '--print', 'codex', '--allow', 'train']);
+    const { stdout } = await runBuilt(['mcp', '--print', 'codex', '--allow', 'train']);
     expect(stdout).toBe('[mcp_servers.svc]\ncommand = "svc"\nargs = ["mcp", "--allow", "train"]\n');
   });
 });
@@ -121,7 +122,7 @@ describe('tools', () => {
     [{}, ['project_id', 'start']],
     [{ SVC_PROJECT_ID: 'a/b' }, ['start']],
   ])('with %j require what svc does not fill in', async (env, required) => {
-    const { stdout } = await run(['mcp', '--local'], { env, stdin: `${JSON.stringify(request('tools/list'))}\n` });
+    const { stdout } = await runBuilt(['mcp', '--local'], { env, stdin: `${JSON.stringify(request('tools/list'))}\n` });
     expect(JSON.parse(stdout).result.tools[0]).toMatchObject({ name: 'feedback_schema', inputSchema: { required } });
   });
 
@@ -160,7 +161,7 @@ describe('tools', () => {
       const { result } = await ask(call('chat', { ...chat, ...more }));
       expect(result).toMatchObject({ isError: true, content: [{ text: expect.stringContaining('"code":"body"') }] });
     }
-    const { stdout } = await run(['spec', 'chat']);
+    const { stdout } = await runBuilt(['spec', 'chat']);
     expect(stdout).toContain('"allOf": [');
     expect(stdout).toContain('"minimum": -9223372036854776000');
   });
@@ -176,7 +177,7 @@ describe('tools', () => {
   });
 
   it('of an unknown name are rejected before anything is served', async () => {
-    const { code, stderr } = await run(['mcp', '--local', '--allow', 'all']);
+    const { code, stderr } = await runBuilt(['mcp', '--local', '--allow', 'all']);
     expect([code, stderr]).toEqual([
       2,
       expect.stringContaining('choose from: feedback_schema, chat, call_start, feedback_replace, train'),
@@ -204,7 +205,7 @@ describe('tools', () => {
     expect(tools).toHaveLength(5);
     for (const tool of tools) {
       expect([tool.name, JSON.stringify(tool).length]).toEqual([tool.name, expect.toSatisfy((chars) => chars <= 8000)]);
-      const { stdout } = await run(['spec', ...tool.name.split('_')]);
+      const { stdout } = await runBuilt(['spec', ...tool.name.split('_')]);
       const { $schema, $id, title, description, ...schema } = JSON.parse(stdout);
       expect(rulesOf(tool.inputSchema)).toEqual(rulesOf(schema));
     }
@@ -267,7 +268,7 @@ describe('tools', () => {
     ];
     const events = `${chunk.map((line) => `data: ${line}\n`).join('')}\n${done}`;
     const server = await rawServer((socket) => void socket.end(streamHead + events));
-    const { stdout } = await run(['mcp', '--base-url', server.url], {
+    const { stdout } = await runBuilt(['mcp', '--base-url', server.url], {
       env: { SVC_TOKEN: 'tok-en-1' },
       stdin: `${JSON.stringify(call('chat', { ...chat, stream: true }))}\n`,
     });
@@ -279,7 +280,7 @@ describe('tools', () => {
   it('have the text of the response unchanged', async () => {
     const text = '{ "id" : "c1",\n "n": 1.0, "choices":[{"message":{"content":"caf\\u00e9"}}] }\n';
     const server = await rawServer((socket) => void socket.end(httpAnswer(text)));
-    const { stdout } = await run(['mcp', '--base-url', server.url], {
+    const { stdout } = await runBuilt(['mcp', '--base-url', server.url], {
       env: { SVC_TOKEN: 'tok-en-1' },
       stdin: `${JSON.stringify(call('chat', chat))}\n`,
     });
@@ -300,7 +301,7 @@ describe('tools', () => {
       id: '00f067aa0ba902b7',
       trace_id: '4bf92f3577b34da6a3ce929d0e0e4736',
     };
-    const { stdout } = await run(['mcp', '--allow', 'call_start', '--base-url', server.url], {
+    const { stdout } = await runBuilt(['mcp', '--allow', 'call_start', '--base-url', server.url], {
       env: { SVC_USERNAME: 'ada', SVC_PASSWORD: 'pass-word-1' },
       stdin: `${JSON.stringify(call('call_start', { start }))}\n`,
     });
@@ -315,7 +316,7 @@ describe('tools', () => {
   });
 
   it('carry the warnings about the arguments', async () => {
-    const { stdout } = await run(['mcp', '--local'], {
+    const { stdout } = await runBuilt(['mcp', '--local'], {
       stdin: `${JSON.stringify(call('chat', { ...chat, max_tokens: 5, unknown: 1 }))}\n`,
     });
     const warnings = (line: string) => {
@@ -328,10 +329,10 @@ describe('tools', () => {
     ];
     expect(warnings(stdout)).toEqual(expected);
     const fails = { ...chat, max_tokens: 5, unknown: 1, stream: 1 };
-    const failed = await run(['mcp', '--local'], { stdin: `${JSON.stringify(call('chat', fails))}\n` });
+    const failed = await runBuilt(['mcp', '--local'], { stdin: `${JSON.stringify(call('chat', fails))}\n` });
     expect(warnings(failed.stdout)).toEqual(expected);
     // Not only those of the body: the credential of another machine goes over plain HTTP.
-    const refused = await run(['mcp', '--base-url', 'http://svc.invalid', '--allow-http', '--retries', '0'], {
+    const refused = await runBuilt(['mcp', '--base-url', 'http://svc.invalid', '--allow-http', '--retries', '0'], {
       env: { SVC_TOKEN: 'token-of-a-test' },
       stdin: `${JSON.stringify(call('chat', chat))}\n`,
     });
@@ -340,7 +341,7 @@ describe('tools', () => {
 
   it('show the forms of required fields that are missing', async () => {
     const args = { feedback_id: 'a', feedback_type: 'b', payload: {} };
-    const { stdout } = await run(['mcp', '--local', '--allow', 'feedback_replace'], {
+    const { stdout } = await runBuilt(['mcp', '--local', '--allow', 'feedback_replace'], {
       stdin: `${JSON.stringify(call('feedback_replace', args))}\n`,
     });
     expect(JSON.parse(JSON.parse(stdout).result.content[0].text).error.issues).toEqual([
@@ -355,7 +356,7 @@ describe('tools', () => {
   it('return the partial output of a response that was cut', async () => {
     const chunk = '{"id":"c1","choices":[{"index":0,"delta":{"role":"assistant","content":"Once upon"}}]}';
     const server = await rawServer((socket) => void socket.end(streamHead + event(chunk)));
-    const { stdout } = await run(['mcp', '--base-url', server.url], {
+    const { stdout } = await runBuilt(['mcp', '--base-url', server.url], {
       env: { SVC_TOKEN: 'tok-en-1' },
       stdin: `${JSON.stringify(call('chat', { ...chat, stream: true }))}\n`,
     });
@@ -375,7 +376,7 @@ describe('tools', () => {
     const cwd = temporaryDirectory();
     const server = await rawServer((socket) => socket.end(httpAnswer('{"id":"j"}', '200 OK')));
     const twice = async () => {
-      const { stdout } = await run(['mcp', '--base-url', server.url, '--allow', 'train'], {
+      const { stdout } = await runBuilt(['mcp', '--base-url', server.url, '--allow', 'train'], {
         cwd,
         env: { SVC_TOKEN: 'tok-en-1' },
         stdin: `${JSON.stringify(call('train', job))}\n`,
@@ -398,7 +399,7 @@ describe('tools', () => {
       );
     });
     const cwd = temporaryDirectory();
-    const { stdout } = await run(['mcp', '--base-url', server.url], {
+    const { stdout } = await runBuilt(['mcp', '--base-url', server.url], {
       cwd,
       env: { SVC_USERNAME: 'u', SVC_PASSWORD: 'pass-word' },
       stdin:
@@ -416,7 +417,7 @@ describe('tools', () => {
       arguments: { start: { project_id: 'a/b', op_name: 'x' } },
       _meta: { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' },
     };
-    await run(['mcp', '--base-url', server.url, '--allow', 'call_start'], {
+    await runBuilt(['mcp', '--base-url', server.url, '--allow', 'call_start'], {
       env: { SVC_USERNAME: 'u', SVC_PASSWORD: 'pass-word' },
       stdin: `${JSON.stringify(request('tools/call', params))}\n`,
     });
@@ -445,7 +446,7 @@ describe('tools', () => {
   it('cut a response above 64 KiB, without half a character, and say so', async () => {
     const server = await rawServer((socket) => void socket.end(httpAnswer(`{"paths":[],"x":"${'é'.repeat(50_000)}"}`)));
     const schema = call('feedback_schema', { project_id: 'a/b', start: '2026-01-01T00:00:00Z' });
-    const { stdout } = await run(['mcp', '--base-url', server.url], {
+    const { stdout } = await runBuilt(['mcp', '--base-url', server.url], {
       env: { SVC_USERNAME: 'u', SVC_PASSWORD: 'pass-word' },
       stdin: `${JSON.stringify(schema)}\n`,
     });

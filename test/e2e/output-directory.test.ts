@@ -1,8 +1,8 @@
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { runBuilt } from '../support/built.ts';
 import { answerJson, countingServer } from '../support/counting-server.ts';
-import { run } from '../support/process.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
 const inputs = { 'a single request': ['hi', '-m', 'm'], 'a batch': ['--batch', 'in.jsonl'] };
@@ -19,7 +19,7 @@ it.each(Object.entries(inputs))('%s does not create a directory that -o names', 
   const names = (): string[] => readdirSync(cwd).filter((name) => name !== '.cache');
   const before = names();
   for (const output of ['none/', 'none/x/', './none/.', `${cwd}/none/`]) {
-    const { code, stderr } = await run(['chat', ...input, '-o', output], { cwd, env });
+    const { code, stderr } = await runBuilt(['chat', ...input, '-o', output], { cwd, env });
     expect({ output, code, stderr }).toEqual({ output, code: 12, stderr: expect.stringContaining(output) });
   }
   expect(names()).toEqual(before);
@@ -33,7 +33,7 @@ it('names mkdir for a directory that is missing, and not where that fails', asyn
     ['none/x', 'create the directory: mkdir -p none\n'],
     ['file/x', 'check the path and its directory\n'],
   ] as const) {
-    const { code, stderr } = await run(['chat', 'hi', '--local', '--no-stdin', '-o', output], { cwd });
+    const { code, stderr } = await runBuilt(['chat', 'hi', '--local', '--no-stdin', '-o', output], { cwd });
     expect([code, stderr]).toEqual([12, expect.stringContaining(hint)]);
   }
 });

@@ -5,7 +5,8 @@ import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { openServiceStore } from '../../src/local-service/open-local-service.ts';
 import { insertRows } from '../../src/local-service/store/row-query.ts';
-import { firstLine, run, serve, start, waitForExit } from '../support/process.ts';
+import { runBuilt } from '../support/built.ts';
+import { firstLine, serve, start, waitForExit } from '../support/process.ts';
 import { rawClient } from '../support/raw-client.ts';
 import { httpAnswer, rawServer } from '../support/raw-server.ts';
 import { temporaryDirectory } from '../support/svc.ts';
@@ -85,11 +86,11 @@ describe('svc serve', () => {
       ),
     );
     const inProcess = Array.from({ length: 4 }, async (_, at) => {
-      const result = await run(['feedback', 'replace', '--local', '-f', '-'], { cwd, stdin: record(`l${at}`) });
+      const result = await runBuilt(['feedback', 'replace', '--local', '-f', '-'], { cwd, stdin: record(`l${at}`) });
       return result.code === 0 ? 200 : result.stderr;
     });
     expect(new Set(await Promise.all([...overHttp, ...inProcess]))).toEqual(new Set([200]));
-    const { stdout } = await run(
+    const { stdout } = await runBuilt(
       ['feedback', 'schema', '--local', '--project-id', 'a/b', '--since', '1h', '--format', 'jsonl'],
       { cwd },
     );
@@ -104,7 +105,7 @@ describe('svc serve', () => {
     const old = { ...chat, id: 'old', created_at: Date.now() - 31 * 86_400_000 };
     await store.commit(() => insertRows('chats', [old, { ...chat, id: 'new', created_at: Date.now() }]));
     await store.close();
-    expect(await run(['serve', '--data', file, '--prune', '30'], { cwd })).toMatchObject({ code: 2 });
+    expect(await runBuilt(['serve', '--data', file, '--prune', '30'], { cwd })).toMatchObject({ code: 2 });
     const served = await serve(['--data', file, '--prune', '30d'], { cwd });
     served.child.kill('SIGTERM');
     expect(await waitForExit(served.child)).toMatchObject({ code: 0 });
@@ -130,8 +131,8 @@ describe('svc serve', () => {
     const second = await served();
     for (const { url } of [first, second]) {
       const env = { SVC_BASE_URL: url, SVC_USERNAME: username, SVC_PASSWORD: password, SVC_TOKEN: token };
-      expect((await run(['chat', 'x'], { env })).code).toBe(0);
-      expect((await run(['call', 'start', '--project-id', 'a/b', '--op-name', 'x'], { env })).code).toBe(0);
+      expect((await runBuilt(['chat', 'x'], { env })).code).toBe(0);
+      expect((await runBuilt(['call', 'start', '--project-id', 'a/b', '--op-name', 'x'], { env })).code).toBe(0);
     }
   });
 
@@ -166,11 +167,11 @@ describe('svc serve', () => {
     expect((await post(`${url}/v1/chat/completions`, question, { Authorization: 'Bearer t' })).status).toBe(200);
     expect((await post(`${url}/v1/chat/completions`, question, { Authorization: 'Bearer tok-en-1' })).status).toBe(401);
     writeFileSync(join(cwd, 'c.json'), '{"username":"u","password":"p"}');
-    expect(await run(['serve', '--credentials', 'c.json'], { cwd })).toMatchObject({
+    expect(await runBuilt(['serve', '--credentials', 'c.json'], { cwd })).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('lack "token"'),
     });
-    expect(await run(['serve', '--credentials', 'none.json'], { cwd })).toMatchObject({ code: 12 });
+    expect(await runBuilt(['serve', '--credentials', 'none.json'], { cwd })).toMatchObject({ code: 12 });
   });
 
   it('rejects other paths, methods and content types as servers do', async () => {
@@ -268,7 +269,7 @@ describe('svc serve', () => {
 
   it('serves only the models of --models', async () => {
     const { env } = await serve(['--models', 'a, b']);
-    const chat = (model: string) => run(['chat', 'hi', '--no-stdin', '-m', model, '--jq', '.model'], { env });
+    const chat = (model: string) => runBuilt(['chat', 'hi', '--no-stdin', '-m', model, '--jq', '.model'], { env });
     expect(await chat('b')).toMatchObject({ code: 0, stdout: 'b\n' });
     expect(await chat('c')).toMatchObject({
       code: 5,
@@ -279,12 +280,12 @@ describe('svc serve', () => {
   it('forwards an upstream stream as it arrives, and responds 502 when there is none', async () => {
     const served = await serve();
     const front = await serve(['--upstream', served.url], { env: { SVC_UPSTREAM_TOKEN: served.env.SVC_TOKEN ?? '' } });
-    const direct = await run(['chat', 'x', '--format', 'text', '-q'], { env: served.env });
-    expect((await run(['chat', 'x', '--format', 'text', '-q', '--stream'], { env: front.env })).stdout).toBe(
+    const direct = await runBuilt(['chat', 'x', '--format', 'text', '-q'], { env: served.env });
+    expect((await runBuilt(['chat', 'x', '--format', 'text', '-q', '--stream'], { env: front.env })).stdout).toBe(
       direct.stdout,
     );
     const lost = await serve(['--upstream', 'http://127.0.0.1:9']);
-    const failed = await run(['chat', 'x'], { env: lost.env });
+    const failed = await runBuilt(['chat', 'x'], { env: lost.env });
     expect({ code: failed.code, stdout: failed.stdout }).toEqual({ code: 8, stdout: '' });
   });
 
@@ -299,7 +300,7 @@ describe('svc serve', () => {
     [['--drain', 'soon'], 2],
     [['--data', '/dev/null/x.db'], 12],
   ])('%j ends with exit %i and one clear line', async (args, code) => {
-    const result = await run(['serve', '--no-auth', ...args]);
+    const result = await runBuilt(['serve', '--no-auth', ...args]);
     expect(result.code).toBe(code);
     expect(result.stderr).toMatch(/^svc: [^\n]+\n/);
   });
@@ -307,7 +308,7 @@ describe('svc serve', () => {
   it('leaves a wrong data file unchanged, and creates no credentials beside it', async () => {
     const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'notes.txt'), '{"my":"config"}\n', { mode: 0o644 });
-    const { code, stderr } = await run(['serve', '--data', 'notes.txt'], { cwd });
+    const { code, stderr } = await runBuilt(['serve', '--data', 'notes.txt'], { cwd });
     expect({ code, stderr }).toEqual({
       code: 12,
       stderr: expect.stringContaining('notes.txt: file is not a database'),
@@ -319,7 +320,7 @@ describe('svc serve', () => {
 
   it('reports that the port is in use', async () => {
     const { url } = await serve();
-    const { code, stderr } = await run(['serve', '--no-auth', '--port', new URL(url).port]);
+    const { code, stderr } = await runBuilt(['serve', '--no-auth', '--port', new URL(url).port]);
     expect({ code, stderr }).toMatchObject({ code: 12, stderr: expect.stringContaining('it is in use') });
   });
 });

@@ -1,8 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { runBuilt } from '../support/built.ts';
 import { answerJson, countingServer } from '../support/counting-server.ts';
-import { run, start, waitForExit } from '../support/process.ts';
+import { start, waitForExit } from '../support/process.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
 it('--fail-fast sends one line of an input of several chunks, and counts the lines of the rest of a file', async () => {
@@ -16,7 +17,7 @@ it('--fail-fast sends one line of an input of several chunks, and counts the lin
   );
   const env = { SVC_TOKEN: 'tok-en-1', SVC_BASE_URL: server.url };
   const args = ['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--fail-fast', '--concurrency', '1', '--exact'];
-  const { stderr } = await run(args, { cwd, env });
+  const { stderr } = await runBuilt(args, { cwd, env });
   expect(stderr).toContain('3000 lines: 0 done, 1 failed, 0 unknown, 2999 not sent');
   expect(server.counts.get('line')).toBe(1);
 });
@@ -30,13 +31,13 @@ it('a request that was never sent is not in the history', async () => {
   const env = { SVC_TOKEN: 'tok-en-1', SVC_BASE_URL: server.url, SVC_HISTORY: 'on' };
   const chat = ['chat', 'hi', '-m', 'm', '--exact'];
   const unsent = [
-    await run([...chat, '-o', 'none/x.json'], { cwd, env }),
-    await run(chat, { cwd, env: { ...env, SVC_TOKEN: '', SVC_BASE_URL: 'https://svc.invalid' } }),
+    await runBuilt([...chat, '-o', 'none/x.json'], { cwd, env }),
+    await runBuilt(chat, { cwd, env: { ...env, SVC_TOKEN: '', SVC_BASE_URL: 'https://svc.invalid' } }),
   ];
   expect(unsent.map(({ code }) => code)).toEqual([12, 4]);
   expect(server.counts.size).toBe(0);
-  expect((await run(chat, { cwd, env })).code).toBe(5);
-  const { stdout } = await run(['log', '--format', 'jsonl'], { cwd, env });
+  expect((await runBuilt(chat, { cwd, env })).code).toBe(5);
+  const { stdout } = await runBuilt(['log', '--format', 'jsonl'], { cwd, env });
   expect(
     stdout
       .trim()
