@@ -146,28 +146,18 @@ function requestCells(number: number, record: JsonNode): string[] {
     `${field('prompt_tokens')}/${field('completion_tokens')}`,
     ...['ms', 'model'].map(field),
     firstStringMember(lastMessage, 'content')?.slice(0, MAX_TEXT_CHARS) ?? '-',
-    idsOf(record).join(' ').replace(/\s/g, ' ') || '-',
+    idsOf(record).join(' ') || '-',
   ];
 }
 
 function idsOf(record: JsonNode): string[] {
   const ids = getMember(record, 'ids');
-  return ids && kindOf(ids) === 'object' ? Array.from(membersOf(ids), ({ value }) => stringOf(value)) : [];
+  return Array.from(ids ? membersOf(ids) : [], ({ value }) => stringOf(value));
 }
 
 const jobList = {
   emptyNote: 'no training job was sent from this machine',
-  columns: [
-    'started_at',
-    'bytes',
-    'digest',
-    'files',
-    'groups',
-    'trajectories',
-    'target',
-    'model_id',
-    'experimental_config',
-  ],
+  columns: 'started_at bytes digest files groups trajectories target model_id experimental_config pid host'.split(' '),
   headings: ['WHEN', 'ID', 'NAME', 'PARAMETERS', 'MODEL', 'DIGEST', 'SIZE', 'OUTCOME', 'SERVICE', 'FILES'],
   tableFit: {
     unbroken: ['WHEN', 'ID', 'OUTCOME'],
@@ -178,20 +168,18 @@ const jobList = {
 // Of each job, the parameters that not all jobs have with the same value; of a single job, all.
 function differingParameters(records: readonly TrainingJobRecord[]): string[] {
   const configs = records.map(({ start }) => parametersOf(getMember(start, 'experimental_config')));
-  const names = new Set(configs.flatMap((config) => [...config.keys()]));
-  names.delete('name');
-  const differing = [...names].filter(
-    (name) => configs.length === 1 || new Set(configs.map((config) => config.get(name))).size > 1,
-  );
-  return configs.map((config) =>
-    differing.flatMap((name) => (config.has(name) ? `${name}=${config.get(name)}` : [])).join(' '),
-  );
+  const names = [...new Set(configs.flatMap((config) => [...config.keys()]))];
+  const isSame = (name: string): boolean => new Set(configs.map((config) => config.get(name))).size === 1;
+  const differing = new Set(names.filter((name) => name !== 'name' && (configs.length === 1 || !isSame(name))));
+  return configs.map((config) => {
+    const own = [...config].filter(([name]) => differing.has(name));
+    return own.map(([name, value]) => `${name}=${value}`).join(' ');
+  });
 }
 
 function jobCells({ start, end }: TrainingJobRecord, status: string, parameters: string): string[] {
   const bytes = getMember(start, 'bytes');
   const target = firstStringMember(start, 'target') ?? '-';
-  const files = itemsAt(start, 'files').map(stringOf);
   const cells = [
     timeCell(start, 'started_at'),
     firstStringMember(end, 'id') ?? '-',
@@ -202,7 +190,7 @@ function jobCells({ start, end }: TrainingJobRecord, status: string, parameters:
     bytes ? formatByteSize(Number(rawText(bytes))) : '-',
     status,
     URL.canParse(target) ? new URL(target).host : target,
-    files.join(' '),
+    itemsAt(start, 'files').map(stringOf).join(' '),
   ];
   // A file name may contain a line feed.
   return cells.map((cell) => cell.replace(/\s/g, ' '));

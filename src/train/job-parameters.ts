@@ -1,8 +1,7 @@
-import { type JsonNode, kindOf, membersOf } from '../json/json-node.ts';
+import { type JsonNode, membersOf } from '../json/json-node.ts';
 import { compactJson } from '../json/write-json.ts';
 
 /** The parameters of an `experimental_config` by name, as compact JSON with every digit; empty for anything but an object. */
 export function parametersOf(config: JsonNode | undefined): Map<string, string> {
-  const members = config && kindOf(config) === 'object' ? [...membersOf(config)] : [];
-  return new Map(members.map(({ key, value }) => [key, compactJson(value)]));
+  return new Map(Array.from(config ? membersOf(config) : [], ({ key, value }) => [key, compactJson(value)]));
 }
