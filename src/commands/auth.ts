@@ -34,11 +34,14 @@ import {
 } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { Failure, toFailure, usageFailure } from '../errors.ts';
+import { formatByteSize } from '../files/byte-size.ts';
 import { isGiven, type OptionsOfList } from '../flag.ts';
 import { isLoopbackUrl } from '../http/proxy.ts';
 import { feedbackSchemaOperation } from '../operations/feedback-schema.ts';
 import { redactUserInfo } from '../output/redaction.ts';
 import type { credentialFlags } from './definitions/command-flags.ts';
+
+const MAX_SECRET_BYTES = 64 * 1024;
 
 type LoginOptions = Omit<ServiceOptions, keyof VariableOptions | 'local'> &
   Pick<StoredOptions, 'traceBaseUrl' | 'chatBaseUrl' | 'trainBaseUrl' | 'username' | 'projectId'> &
@@ -191,7 +194,10 @@ function secretPath(kind: string, path: string | undefined, isStdin: true | unde
 
 async function readSecret(path: string | undefined, context: Context): Promise<string | undefined> {
   if (path === undefined) return undefined;
-  return decodeLine(path === '-' ? 'stdin' : path, await createBodyInputs(context).read(path));
+  const bytes = await createBodyInputs(context).read(path);
+  const label = path === '-' ? 'stdin' : path;
+  if (bytes.length <= MAX_SECRET_BYTES) return decodeLine(label, bytes);
+  throw new Failure('local_file', `cannot read ${label}: a secret has at most ${formatByteSize(MAX_SECRET_BYTES)}`);
 }
 
 // Without an answer, what is stored stays; if nothing is stored for the hosts, they need no credential.

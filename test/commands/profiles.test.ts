@@ -183,6 +183,7 @@ describe('svc auth', () => {
     ['nothing to store and no terminal', ['--base-url', 'https://svc.test'], '', 4],
     ['a user alone and no terminal', ['--base-url', 'https://svc.test', '--username', 'a'], '', 4],
     ['a file that is not there', ['--base-url', 'https://svc.test', '--token-file', 'none'], '', 12],
+    ['a secret of more than 64 KiB', ['--base-url', 'https://svc.test', '--token-stdin'], 'a'.repeat(65_537), 12],
     ['a secret as an argument', ['--base-url', 'https://svc.test', '--token', 'my-secret-token'], '', 2],
     ['the reserved name', ['--profile', 'local', '--base-url', 'https://svc.test', '--token-stdin'], 't', 2],
     ['a name that is none', ['--profile', '../x', '--base-url', 'https://svc.test', '--token-stdin'], 't', 2],
