@@ -1,5 +1,5 @@
 import type { Settings } from '../client/resolve-settings.ts';
-import { resolveSetting } from '../config/select-profile.ts';
+import { resolveSetting, type SettingSources } from '../config/select-profile.ts';
 import { parseDurationOrZeroMs, parseNumeric, parsePrice } from '../config/setting-kinds.ts';
 import { environmentSetting } from '../config/settings.ts';
 import { usageFailure } from '../errors.ts';
@@ -75,15 +75,20 @@ export function readBatchOptions(
   ] as const;
   for (const [name, value, other, needed] of needs)
     if (value && !needed) throw usageFailure(`--${name} needs --${other}`, `add --${other}, or leave out --${name}`);
+  return parseBatchFlags(options, env, readPrices({ options, env, selected: profile }));
+}
+
+/** The prices of flags, else of the profile. Throws usage for one that is not a number. */
+export function readPrices(sources: SettingSources): Prices {
   const priceOf = (name: 'price_prompt' | 'price_completion'): number | undefined => {
-    const price = resolveSetting(name, { options, env, selected: profile });
+    const price = resolveSetting(name, sources);
     return price && parsePrice(price.label, price.text);
   };
-  return parseBatchFlags(options, env, { prompt: priceOf('price_prompt'), completion: priceOf('price_completion') });
+  return { prompt: priceOf('price_prompt'), completion: priceOf('price_completion') };
 }
 
 /** Per million tokens. */
-interface Prices {
+export interface Prices {
   readonly prompt?: number | undefined;
   readonly completion?: number | undefined;
 }

@@ -275,8 +275,28 @@ describe('batch merge', () => {
       '-o',
       'all.csv',
     ]);
-    expect(code, stderr).toBe(0);
-    expect(stderr).toContain('warning: 1 of 3 rows have no result; run their batch with --resume\n');
+    expect(code, stderr).toBe(10);
+    expect(stderr).toMatch(
+      /svc: 2 lines: 2 done, 0 failed, 0 unknown; 1 missing: line 3\n {2}run that batch again with --resume, .* not applied\n/,
+    );
+    const quiet = await runBuilt([
+      'batch',
+      'merge',
+      'out.jsonl',
+      '--join',
+      'rows.csv',
+      ...columns,
+      '-o',
+      'q.csv',
+      '-q',
+    ]);
+    expect(quiet).toMatchObject({ code: 10, stderr: expect.stringContaining('1 missing: line 3\n') });
+    expect(readFileSync(join(cwd, 'q.csv'), 'utf8')).toBe(readFileSync(join(cwd, 'all.csv'), 'utf8'));
+    const asInput = await runBuilt(['batch', 'merge', 'out.jsonl', '--input', 'rows.csv']);
+    expect(asInput.code).toBe(13);
+    const [, hint = ''] = /with (--join rows\.csv --columns text), without --input\n/.exec(asInput.stderr) ?? [];
+    const joined = await runBuilt(['batch', 'merge', 'out.jsonl', ...hint.split(' ')]);
+    expect(joined).toMatchObject({ code: 10, stdout: expect.stringContaining('text\n7,') });
     const empty = stderr.split('\n').filter((line) => line.includes('is empty in every row'));
     expect(empty).toEqual(
       [

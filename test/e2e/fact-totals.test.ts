@@ -38,6 +38,30 @@ async function serve() {
 
 const body = (at: number): string => JSON.stringify({ messages: [{ role: 'user', content: `line ${at}` }] });
 
+it('a report prices the tokens of responses without a cost, by its flags and by the profile', async () => {
+  const cwd = temporaryDirectory();
+  const lines = [undefined, 0.5].map((cost, at) => resultLine(at + 1, cost)).join('');
+  writeFileSync(join(cwd, 'out.jsonl'), lines);
+  const costOf = async (args: readonly string[], env = {}): Promise<unknown> => {
+    const { code, stdout, stderr } = await runBuilt(['batch', 'report', 'out.jsonl', ...args], { cwd, env });
+    expect(code, stderr).toBe(0);
+    return JSON.parse(stdout).cost;
+  };
+  expect(await costOf([])).toBe(0.5);
+  expect(await costOf(['--price-prompt', '100000', '--price-completion', '50000'])).toBe(0.5 + 0.9 + 0.1);
+  const stored = await runBuilt(['profile', 'set', 'priced', '--price-prompt', '100000'], { cwd });
+  expect(stored.code, stored.stderr).toBe(0);
+  expect(await costOf([], { SVC_PROFILE: 'priced' })).toBe(0.5 + 0.9);
+  expect(await costOf([], { SVC_PROFILE: 'missing' })).toBe(0.5);
+});
+
+const resultLine = (line: number, cost: number | undefined): string =>
+  `${JSON.stringify({
+    ...{ line, id: null, status: 200, exit_code: 0, applied: 'yes', cost, prompt_tokens: 9, completion_tokens: 2 },
+    ...{ response: { choices: [], usage }, attempts: 1, ms: 1 },
+    checkpoint: { input: '0123456789abcdef', run: 'r', operation: '/v1/chat/completions', shard: '1/1' },
+  })}\n`;
+
 it('a batch counts finish reasons, empty responses, cost and cached tokens, in every report', async () => {
   const cwd = temporaryDirectory();
   const env = await serve();

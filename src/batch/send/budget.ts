@@ -2,7 +2,7 @@ import { RawJson } from '../../json/write-json.ts';
 import { factCount, type ReceivedFacts } from '../../operations/received-facts.ts';
 import { pluralize } from '../../output/transfer-text.ts';
 import type { LineStatus } from '../../reports/batch/line-facts.ts';
-import type { BatchOptions } from '../batch-options.ts';
+import type { BatchOptions, Prices } from '../batch-options.ts';
 
 /** What a response used; undefined for what neither the service nor the prices say. */
 export interface Spending {
@@ -90,13 +90,13 @@ export function spendingOf(received: ReceivedFacts): Spending {
 
 const TOKENS_PER_PRICE = 1_000_000;
 
-/** The cost of a response by prices per million tokens; undefined without prices or tokens. */
-export function priceOf(received: ReceivedFacts, { prompt, completion }: BatchOptions['prices']): number | undefined {
+/** The facts of a response; its cost is that of the prices where the service reports none. */
+export function withPrice(received: ReceivedFacts, { prompt, completion }: Prices): ReceivedFacts {
   const counts = tokenCounts(received);
-  if (!counts || (prompt ?? completion) === undefined) return undefined;
+  if (!counts || received.cost !== undefined || (prompt ?? completion) === undefined) return received;
   const cost = (counts.prompt * (prompt ?? 0) + counts.completion * (completion ?? 0)) / TOKENS_PER_PRICE;
   // Without the digits that only binary fractions have.
-  return Number(cost.toPrecision(12));
+  return { ...received, cost: new RawJson(String(Number(cost.toPrecision(12)))) };
 }
 
 function tokenCounts(received: ReceivedFacts) {

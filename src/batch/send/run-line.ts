@@ -20,7 +20,7 @@ import type { InputLine } from '../../files/split-lines.ts';
 import type { ExchangeSignal } from '../../http/message.ts';
 import { rootOf } from '../../json/json-node.ts';
 import { tryParseJson } from '../../json/parse-json.ts';
-import { RawJson, writeJson } from '../../json/write-json.ts';
+import { writeJson } from '../../json/write-json.ts';
 import type { BatchRecord, LostLine } from '../../reports/batch/batch-statistics.ts';
 import { type LineResult, messageWithIssue, resultLineFacts, UNSENT } from '../../reports/batch/line-facts.ts';
 import type { BatchOptions } from '../batch-options.ts';
@@ -29,7 +29,7 @@ import type { BatchInput, LineSelection } from '../read/batch-input.ts';
 import type { IndexedResult, SentLine } from '../store/line-table.ts';
 import { type Checkpoint, classifyLine, formatResult, type LineKey } from '../store/result-line.ts';
 import { canSendLine, type PriorLine, type ResultStore } from '../store/result-store.ts';
-import { priceOf, spendingOf } from './budget.ts';
+import { spendingOf, withPrice } from './budget.ts';
 import type { StrayDataWatch } from './revisions.ts';
 import type { Scheduler, Turn } from './scheduler.ts';
 
@@ -284,7 +284,7 @@ async function storeLine(
     attempts,
     milliseconds: Math.round(milliseconds),
     httpStatus: failure ? failure.facts.status : status,
-    received: withPrice(sent, job.options.prices),
+    received: withPrice(sent.facts, job.options.prices),
     warnings,
     expectations,
     endedAtMs: runtime.now(),
@@ -297,12 +297,6 @@ async function storeLine(
     watch.keep({ lineKey, result, response: sent.bytes, written, createDoubt: sent.createDoubt });
   await written;
   return result;
-}
-
-/** The facts of a response; its cost is that of the prices where the service reports none. */
-function withPrice({ facts }: LineAttempt, prices: BatchJob['options']['prices']): LineAttempt['facts'] {
-  const cost = facts.cost === undefined ? priceOf(facts, prices) : undefined;
-  return cost === undefined ? facts : { ...facts, cost: new RawJson(String(cost)) };
 }
 
 function failureOf(

@@ -4,7 +4,9 @@ import { Failure, safetyFailure } from '../../errors.ts';
 import { withFileFailure } from '../../files/file-errors.ts';
 import { createLineRanges, type InputLine, splitLineBatches, splitLines } from '../../files/split-lines.ts';
 import { LINE_FEED } from '../../json/json-bytes.ts';
+import { shellWord } from '../../output/shell-quote.ts';
 import { type BatchInput, isEmptyLine } from '../read/batch-input.ts';
+import { isTableName } from '../read/table-records.ts';
 import { createLineTable, type LineTable } from './line-table.ts';
 import { MAX_RESULT_BYTES, type OutputPath, readOutput, writeResultsInOrder } from './output-file.ts';
 import { type Checkpoint, classifyLine, digestInputLine, parseResultLine, type ResultEntry } from './result-line.ts';
@@ -176,7 +178,10 @@ function createMerge(input: BatchInput | undefined) {
       if (!input) return;
       await readTo(Number.POSITIVE_INFINITY);
       const texts = { changed: changed.format(), removed: removed.format() };
-      requireSameInput(input, texts, 'the merged output', 'name the input of that batch with --input');
+      const hint = isTableName(input.label)
+        ? `name a table that --rows sent with --join ${shellWord(input.label)} --columns text, without --input`
+        : 'name the input of that batch with --input';
+      requireSameInput(input, texts, 'the merged output', hint);
     },
     close: async (): Promise<void> => {
       await lines?.return?.();

@@ -28,11 +28,13 @@ const MAX_ROW_BYTES = 256 * 1024 * 1024;
  * Prepares a sink for results that writes the rows of a CSV or TSV file, as they stand there, with columns added: `name=filter` is a jq
  * filter for the result of the row, or one of `resultColumns`, which may also stand alone. A row without a result has empty cells; text is a cell as it is, in quotes if it needs them or if all names have them; other values are JSON. Throws
  * usage for columns that cannot be read; the sink throws Failure `safety_check` at a row that differs from the one that was sent.
+ * `onMissing` gets the number of each row after the last result.
  */
 export async function prepareJoin(
   displayPath: string,
   { columns = [], delimiter, spreadsheetSafe }: JoinOptions,
   context: Context,
+  onMissing: (row: number) => void,
 ): Promise<(sink: Sink) => Sink> {
   const { report } = context;
   if (delimiter === undefined && !isTableName(displayPath))
@@ -51,7 +53,7 @@ export async function prepareJoin(
       await report.warn(`${displayPath} has a column ${name} already; for another name, write new_name=${name}`);
     else if (added.findIndex((one) => one.name === name) < at)
       await report.warn(`--columns has two columns ${name}; give each its own name`);
-  const { rowsUpTo, restOfRows, counts } = createRowJoin(table, displayPath, added);
+  const { rowsUpTo, restOfRows, counts } = createRowJoin(table, displayPath, added, onMissing);
   const isFilled = added.map(() => false);
   const errors: (string | undefined)[] = [];
   return (sink) => ({
@@ -89,7 +91,6 @@ export async function prepareJoin(
         return report.warn(
           `no row of ${displayPath} has a result: join the table that --rows sent with the outputs of that batch`,
         );
-      if (missing > 0) await report.warn(`${missing} of ${rows} rows have no result; run their batch with --resume`);
       for (const [at, column] of added.entries())
         if (!isFilled[at]) await warnOfEmptyColumn(column, errors[at], report);
     },
@@ -209,6 +210,7 @@ function createRowJoin(
   { head, delimiter, nextRow, formatCells }: JoinTable,
   path: string,
   added: readonly AddedColumn[],
+  onMissing: (row: number) => void,
 ) {
   const emptyCells = delimiter.repeat(added.length);
   const counts = { rows: 0, missing: 0, unproven: 0 };
@@ -241,6 +243,7 @@ function createRowJoin(
       for (let found = await nextRow(); found; found = await nextRow()) {
         counts.rows += 1;
         counts.missing += 1;
+        onMissing(counts.rows);
         yield `${found.raw}${emptyCells}\n`;
       }
     },
@@ -256,7 +259,7 @@ async function warnOfEmptyColumn(
   const isCost = filter === resultColumns.get('cost');
   const path = belowResponse(filter);
   const hint = isCost
-    ? '; svc chat computes a cost with --price-prompt and --price-completion'
+    ? '; svc chat and batch report compute a cost with --price-prompt and --price-completion'
     : path === filter
       ? error && `: ${redact(error)}`
       : `; write ${path}`;

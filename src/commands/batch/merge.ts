@@ -52,7 +52,9 @@ export async function runBatchMerge({ args, options }: Invocation<MergeOptions>,
     );
   const isInputReadOnce = input !== undefined && (input === '-' || !(await isFile(input)));
   const merged = await mergeResults(outputs, openInput, isInputReadOnce);
-  const wrap = await prepareExport(filter, joined, options, context);
+  const wrap = await prepareExport(filter, options, context, (row) => {
+    if (input === undefined) merged.missing.add(row);
+  });
   const path = output === undefined || output === '-' ? undefined : resolve(runtime.cwd, output);
   // A running batch may write to the file.
   const isLocked = path !== undefined && output !== undefined && (await isReplaceable(path));
@@ -66,7 +68,7 @@ export async function runBatchMerge({ args, options }: Invocation<MergeOptions>,
   const { lastLine, missing, shards } = merged;
   const { done, failed, unknown } = merged.counts;
   const lines = done + failed + unknown;
-  const end = input === undefined ? ` up to line ${lastLine}` : '';
+  const end = input === undefined && joined === undefined ? ` up to line ${lastLine}` : '';
   const gaps = missing.count() === 0 ? '' : `: ${pluralize(missing.count(), 'line')} ${missing.format()}`;
   // An input without a missing line has empty shards.
   const others = input === undefined || missing.count() > 0 ? shardsWithoutOutput(shards, args.length) : [];
@@ -76,17 +78,17 @@ export async function runBatchMerge({ args, options }: Invocation<MergeOptions>,
   if (done === lines && missing.count() + others.length === 0) return report.note(summary);
   const hint = others[0]
     ? `name the output of each shard, or if there is none, run that batch with --shard ${others[0]} -o <file>`
-    : incompleteHint(merged, input);
+    : incompleteHint(merged, end !== '');
   throw new Failure('partly_failed', summary, { applied: 'unknown', hint });
 }
 
 function incompleteHint(
   { counts: { failed, unknown }, missing, failedApplied }: Awaited<ReturnType<typeof mergeResults>>,
-  input: string | undefined,
+  canMissEmptyLines: boolean,
 ): string {
   if (missing.count() + unknown === 0 && failed === failedApplied) return FAILED_APPLIED_HINT;
   const emptyHint =
-    input === undefined && missing.count() > 0 ? '; --input FILE tells empty lines from missing ones' : '';
+    canMissEmptyLines && missing.count() > 0 ? '; --input FILE tells empty lines from missing ones' : '';
   const unknownHint = unknown > 0 ? '; --retry-unknown beside it sends unknown lines again' : '';
   return `run that batch again with --resume, for missing lines and failed ones that were not applied${unknownHint}${emptyHint}`;
 }
@@ -101,12 +103,12 @@ function shardsWithoutOutput(shards: ReadonlySet<string>, outputs: number): stri
 // As result lines, filtered by --jq, as rows of a table with columns added, or as results of an OpenAI batch.
 async function prepareExport(
   filter: JqFilter | undefined,
-  table: string | undefined,
   options: MergeOptions,
   context: Context,
+  onMissing: (row: number) => void,
 ): Promise<(sink: Sink) => Sink> {
   if (filter) return (sink) => filteredSink(sink, filter, (failure, line) => filterFailure(failure, line, false));
-  if (table === undefined && options.outputFormat === undefined) return (sink) => sink;
+  if (options.join === undefined && options.outputFormat === undefined) return (sink) => sink;
   const { openAiSink, prepareJoin } = await import('../../batch/store/result-export.ts');
-  return table === undefined ? openAiSink : prepareJoin(table, options, context);
+  return options.join === undefined ? openAiSink : prepareJoin(options.join, options, context, onMissing);
 }

@@ -2,13 +2,16 @@ import { Buffer } from 'node:buffer';
 import { createReadStream } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { type Prices, readPrices } from '../../batch/batch-options.ts';
 import { isTableName, openTable } from '../../batch/read/table-records.ts';
+import { withPrice } from '../../batch/send/budget.ts';
 import { batchJournalFile, readBatchJournal } from '../../batch/store/batch-journal.ts';
 import { createLineTable, type IndexedResult, type LineTable } from '../../batch/store/line-table.ts';
 import type { OutputPath } from '../../batch/store/output-file.ts';
 import { MAX_RESULT_BYTES, readOutput, readResult, resolveOutputs } from '../../batch/store/output-file.ts';
 import { classifyLine, digestInputLine } from '../../batch/store/result-line.ts';
 import type { Invocation } from '../../command.ts';
+import { selectProfile } from '../../config/select-profile.ts';
 import type { Context } from '../../context.ts';
 import { exitCodes, toFailure, usageFailure } from '../../errors.ts';
 import { withFileFailure } from '../../files/file-errors.ts';
@@ -51,6 +54,11 @@ export async function runBatchReport(
   await rejectReplacedInput('--html', htmlPath, inputs, runtime.cwd);
   const files = await resolveOutputs(args, runtime.cwd);
   limitYoungGeneration();
+  // Without a profile that can be read, a report has the prices of its flags.
+  const profile = await selectProfile({}, context).catch((error: unknown) =>
+    context.report.warn(toFailure(error).message),
+  );
+  const prices = readPrices({ options, env: runtime.env, selected: profile ?? { name: '', profile: {} } });
   const hasPlot = options.plot === true;
   const printed = hasPlot ? ({ ...output, format: 'text' } as const) : output;
   if (options.compare) {
@@ -61,7 +69,10 @@ export async function runBatchReport(
         'run: svc batch report before.jsonl after.jsonl --compare',
       );
     const reports = [createBatchReport(first.displayPath), createBatchReport(second.displayPath)] as const;
-    const tables = [await addFile(reports[0], first, context), await addFile(reports[1], second, context)] as const;
+    const tables = [
+      await addFile(reports[0], first, prices, context),
+      await addFile(reports[1], second, prices, context),
+    ] as const;
     const comparison = await compareOutputs(tables, differentChecks(reports).flat().length > 0);
     for (const [at, report] of reports.entries())
       await addPrompts(report, tables.slice(at, at + 1), options.input, context);
@@ -71,7 +82,7 @@ export async function runBatchReport(
   } else {
     const report = createBatchReport(args.join(', '));
     const outputs = [];
-    for (const file of files) outputs.push(await addFile(report, file, context));
+    for (const file of files) outputs.push(await addFile(report, file, prices, context));
     if (!outputs.some(({ sent }) => sent))
       await context.report.warn(`there are no results of a batch in ${args.join(' ')}`);
     await addPrompts(report, outputs, options.input, context);
@@ -81,7 +92,12 @@ export async function runBatchReport(
   }
 }
 
-async function addFile(report: BatchReport, file: OutputPath, context: Context): Promise<IndexedOutput> {
+async function addFile(
+  report: BatchReport,
+  file: OutputPath,
+  prices: Prices,
+  context: Context,
+): Promise<IndexedOutput> {
   const table = createLineTable();
   // Before the output: a result that comes in between belongs to a line that was sent.
   const journal = await readBatchJournal(await batchJournalFile(file), table).catch(async (error: unknown) => {
@@ -102,7 +118,8 @@ async function addFile(report: BatchReport, file: OutputPath, context: Context):
       const facts = resultLineFacts(root);
       const entry = table.result(facts.line);
       if (entry?.offset !== offset) continue;
-      addToReport(report, root, classifyLine(entry.exitCode, entry.applied).status, facts);
+      const received = withPrice(facts.received, prices);
+      addToReport(report, root, classifyLine(entry.exitCode, entry.applied).status, { ...facts, received });
       const checkpoint = getMember(root, 'checkpoint');
       const [input = '', row = ''] = ['input', 'row'].map((name) => firstStringMember(checkpoint, name));
       sent ??= { number: facts.line, input, row };

@@ -1,3 +1,4 @@
+import { settingFlag } from '../../config/settings.ts';
 import { flagGroup, joinFlags } from '../../flag.ts';
 import { faultForms } from '../../local-service/fault-rule.ts';
 import { allOperations } from '../../operations/all-operations.ts';
@@ -137,12 +138,15 @@ export const mergeFlags = flagGroup('Common', {
   },
 });
 
-export const batchReportFlags = flagGroup('Common', {
-  '--html <file>': 'Also write a self-contained HTML page with charts and samples',
-  '--input <file>': 'The input of the batch, for the lines or rows of the samples in the page',
-  '--plot': { summary: 'Print as text, also when piped, with finer histograms', conflicts: resultFlagNames },
-  '--compare': 'Compare two outputs: figures side by side, and lines that got worse, got better, or changed',
-});
+export const batchReportFlags = joinFlags(
+  flagGroup('Common', {
+    '--html <file>': 'Also write a self-contained HTML page with charts and samples',
+    '--input <file>': 'The input of the batch, for the lines or rows of the samples in the page',
+    '--plot': { summary: 'Print as text, also when piped, with finer histograms', conflicts: resultFlagNames },
+    '--compare': 'Compare two outputs: figures side by side, and lines that got worse, got better, or changed',
+  }),
+  [settingFlag('price_prompt'), settingFlag('price_completion')],
+);
 
 export const specFlags = flagGroup('Common', {
   '--response': 'Print the schema of the response',

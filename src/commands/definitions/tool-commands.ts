@@ -139,7 +139,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
   'batch merge': command({
     summary: 'Combine the outputs of sharded batches',
     about:
-      'Reads the files that --batch wrote with -o, one per shard, and prints one result per input line in input order. Reports missing lines.',
+      'Reads the files that --batch wrote with -o, one per shard, and prints one result per input line in input order. Reports missing lines. Exits with 0 if every line, or with --join every row, is done; else with 10, after writing everything.',
     argument: { name: 'files', summary: 'Output files of the shards', isRepeatable: true, isFile: true },
     flags: () => mergeFlags,
     result: 'lines',
