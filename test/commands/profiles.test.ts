@@ -246,7 +246,7 @@ describe('svc auth', () => {
     const login = `run: svc auth login --profile ${profile}`;
     expect(await svc(['auth', 'status', '--profile', profile], { cwd })).toMatchObject({
       code: 4,
-      stderr: `svc: no credentials in the environment or the profile "${profile}"\n  ${login}\n`,
+      stderr: `svc: no credentials in the environment or the profile "${profile}"\n  ${login}, or set SVC_TOKEN\n`,
     });
     const examined = await svc(['doctor', '--base-url', 'https://svc.invalid', '--profile', profile], { cwd });
     expect(JSON.parse(examined.stdout).warnings).toContainEqual(

@@ -245,7 +245,7 @@ it.each([[['Say hi']], [['Classify {text}']], [[]]])(
     const { bodies, run } = await scene('rows.csv', table);
     const { code, stderr } = await run([...chat, '--rows', 'rows.csv', ...args]);
     expect({ code, bodies }).toEqual({ code: 2, bodies: [] });
-    expect(stderr).toMatch(/no flag names a column.*\n {2}write \{\{column\}\}/);
+    expect(stderr).toMatch(/no flag names a column.*\n {2}(?:for the column text, )?write \{\{(?:column|text)\}\}/);
   },
 );
 

@@ -24,9 +24,9 @@ const MAX_MESSAGE_BYTES = 33 * 1024 * 1024;
 const MAX_PENDING_MESSAGES = 64;
 const MAX_PENDING_BYTES = 64 * 1024 * 1024;
 
-/** Serves the operations as tools of the Model Context Protocol over stdio. Throws usage for an unknown tool. */
 type McpOptions = ServiceOptions & OptionsOfList<typeof mcpFlags>;
 
+/** Serves the operations as tools of the Model Context Protocol over stdio. Throws usage for an unknown tool. */
 export const runMcp: RunCommand<McpOptions> = async ({ options }, context) => {
   const allowed = (options.allow ?? []).flatMap((names) => names.split(',').map((name) => name.trim()));
   const names = mcpTools.map(({ name }) => name);
