@@ -246,14 +246,23 @@ describe('what is wrong', () => {
     expect([problems, summary.trajectories]).toEqual([[], 2]);
   });
 
-  it('in one trajectory says nothing about groups that it may belong to', async () => {
-    const alone = run('1', ',"metadata":{"task":"a"}');
-    const { summary, problems } = await linted(
-      [alone, '{"reward":2,"metadata":{task', alone].join('\n'),
-      'metadata.task',
-    );
-    expect(problems.map(({ at }) => at?.line)).toEqual([2]);
-    expect([summary.trajectories, findingsIn(summary)]).toEqual([2, []]);
+  const ofTask = (task: string, reward: string) => run(reward, `,"metadata":{"task":"${task}"}`);
+  const skipped = '; skipped trajectories may belong to it';
+  it.each([
+    ['a line that is cut off', '{"reward":2,"metadata":{task', skipped],
+    ['an array that is cut off', `[${ofTask('b', '3')},`, skipped],
+    ['a trajectory without the value', run('2'), skipped],
+    ['a reward that is not a number', ofTask('b', 'NaN'), ''],
+  ])('%s leaves what is known of other groups', async (_, line, note) => {
+    const { summary, problems } = await linted([ofTask('a', '1'), ofTask('a', '1'), line].join('\n'), 'metadata.task');
+    expect(problems.map(({ at }) => at?.line)).toEqual([3]);
+    const [equal] = findingsIn(summary).filter(({ kind }) => kind === 'zero-variance');
+    expect(equal).toMatchObject({ path: 'trajectory_groups[0]', message: `both rewards are 1 (task a)${note}` });
+  });
+
+  it('of groups beside --group-by says nothing about groups', async () => {
+    const { summary, problems } = await linted([ofTask('a', '1'), group(run('1'))].join('\n'), 'metadata.task');
+    expect([problems.length, findingsIn(summary)]).toEqual([1, []]);
   });
 
   it('ends the reading of a line, not of other texts; its partial group is not reported', async () => {

@@ -41,6 +41,8 @@ export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number
   // Of these, the texts of which some lines, or all that follow an error, were not read.
   const skippedLabels = new Set<string>();
   const cutLabels: string[] = [];
+  // A trajectory that lacks the value of its group.
+  let hasUngrouped = false;
   // The groups with an invalid trajectory: what is said about whole groups would be said about a part.
   const brokenGroups = new Set<number>();
   // The groups that may still get trajectories: the current one, or all with `--group-by`.
@@ -52,8 +54,8 @@ export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number
     openGroups.set(index, group);
     return group;
   };
-  const closeGroups = (): void => {
-    for (const group of openGroups.values()) if (!brokenGroups.has(group.index)) countGroup(summary, group);
+  const closeGroups = (note = ''): void => {
+    for (const group of openGroups.values()) if (!brokenGroups.has(group.index)) countGroup(summary, group, note);
     openGroups.clear();
   };
 
@@ -62,7 +64,10 @@ export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number
     const { root, nonFiniteOffsets, syntaxError } = checkAllowingNonFinite(event, label, checks);
     if (syntaxError) checks.addReadError(syntaxError, label, '');
     const index = container === 'in a group' ? checks.lastGroup() : checks.assignedGroup();
-    if (index === undefined) return;
+    if (index === undefined) {
+      hasUngrouped = true;
+      return;
+    }
     const group = getOrOpenGroup(index, label, location);
     const place = ['trajectory_groups', index, 'trajectories', group.count];
     const facts = lintTrajectory(root, nonFiniteOffsets, (kind, offset, fieldPath, message) =>
@@ -124,9 +129,10 @@ export function createLinter(path: JsonPath | undefined, onBytes: (bytes: number
     finish: () => {
       const [firstLabel = ''] = labels;
       const structureErrors = checks.structureErrors();
-      // A trajectory that has no group, or was not read, may belong to any.
-      if (path && structureErrors.length > 0) openGroups.clear();
-      closeGroups();
+      // Groups of the input and those of `path` have the same indexes.
+      if (path && checks.lastGroup() >= 0) openGroups.clear();
+      const isPartial = path && (hasUngrouped || skippedLabels.size + cutLabels.length > 0);
+      closeGroups(isPartial ? '; skipped trajectories may belong to it' : '');
       summary.groups = checks.groupCount();
       if (summary.groups === 0 && structureErrors.length === 0)
         summary.findings.add('no-groups', () => ({
@@ -268,8 +274,8 @@ function countTrajectory(
   if (policyVersion !== undefined && Number.isFinite(policyVersion)) summary.byPolicy.add(policyVersion, value);
 }
 
-/** Adds a complete group and its findings. */
-function countGroup(summary: LintSummary, group: GroupStats): void {
+/** Adds a group and its findings, whose messages end with `note`. */
+function countGroup(summary: LintSummary, group: GroupStats, note: string): void {
   summary.completeGroups += 1;
   summary.groupedTrajectories += group.count;
   summary.minPerGroup = Math.min(summary.minPerGroup, group.count);
@@ -289,7 +295,7 @@ function countGroup(summary: LintSummary, group: GroupStats): void {
     summary.findings.add(kind, () => {
       const path = formatJsonPath(['trajectory_groups', group.index]);
       const task = group.task === '' ? '' : ` (task ${group.task})`;
-      return { at: { label: group.label, ...group.location }, path, message: `${message}${task}` };
+      return { at: { label: group.label, ...group.location }, path, message: `${message}${task}${note}` };
     });
   if (size === 0) add('empty-group', 'has no trajectories');
   if (size === 1) add('single-trajectory', 'has only one trajectory, so there is nothing to compare it with');
