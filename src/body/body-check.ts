@@ -111,13 +111,14 @@ export async function enforceChecks(
   draft: Draft,
   operation: Operation,
   strictness: Strictness,
-  report: Pick<Reporter, 'warn'>,
+  report: Pick<Reporter, 'warn' | 'note'>,
   { errors = [], findings, files, hint }: Partial<StreamedPart> = {},
 ): Promise<void> {
   const check = await createBodyCheck(operation, strictness);
   const { warnings, failure } = check({ ...draft, issues: [...draft.issues, ...errors] }, findings, files);
   for (const warning of warnings) await report.warn(issueText(warning));
   if (failure) throw failure.with({ hint: hint ?? failure.facts.hint });
+  if (hint) await report.note(hint);
 }
 
 // The operation whose body was given instead: all its required fields are there, and it knows more of the fields.

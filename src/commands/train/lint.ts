@@ -49,6 +49,7 @@ export const runTrainLint: RunCommand<LintOptions> = async ({ args, options }, c
   for (const label of result.cutLabels)
     await report.note(`${label} was read up to where it is invalid; the figures are of what comes before`);
   const failure = lintFailure(result, fatal, isStrict);
+  if (result.hint && !failure?.facts.hint) await report.note(result.hint);
   if (result.summary.groups === 0 && !failure)
     await report.warn(`there are no trajectories in ${labels.join(' ')}; write a group, or a trajectory, per line`);
   if (failure) throw failure;

@@ -119,7 +119,7 @@ export function createTrajectoryChecks(groupBy: JsonPath | undefined) {
     if (reward && kindOf(reward) !== 'null') rewardCount += 1;
     const hasMessages = ['messages_and_choices', 'exchanges'].some((name) => itemsAt(root, name).length > 0);
     if (hasMessages) messagesCount += 1;
-    else if (trajectoryCount === 1) messagesHint = recordHint(root, label, container);
+    else if (trajectoryCount === 1) messagesHint = recordHint(root, label, container, groupBy !== undefined);
   };
   const missingSignals = (): ReturnType<typeof findings.findings> => {
     const lacks = (what: string) => ({
@@ -183,10 +183,15 @@ function pathsHint(paths: readonly string[]): string {
   return `the first trajectory has ${paths.slice(0, 8).join(', ')}: add --group-by ${paths[0]}`;
 }
 
-/** How to make trajectories of records that are none, by the fields of the first one. */
-function recordHint(record: JsonNode, label: string, container: TrajectoryPart['container']): string | undefined {
+/** How to make trajectories of records that are none, by the fields of the first one; `isGrouped` with `--group-by`. */
+function recordHint(
+  record: JsonNode,
+  label: string,
+  container: TrajectoryPart['container'],
+  isGrouped = container === 'in a group',
+): string | undefined {
   const keys = kindOf(record) === 'object' ? Array.from(membersOf(record), ({ key }) => key) : [];
-  if (keys.includes('messages_and_choices') && container !== 'in a group')
+  if (keys.includes('messages_and_choices') && !isGrouped)
     return `${groupingHint(record)}${container === 'in a list' ? `; if each array is a group: ${filterCommand('{trajectories: .}', label, true)}` : ''}`;
   if (container === 'in a list' && keys.includes('role') && keys.includes('content'))
     return `if each array is a trajectory, add its reward: ${filterCommand('{messages_and_choices: ., reward: <reward>, metadata: {task: .[0].content}}', label)}`;
@@ -206,20 +211,23 @@ function recordHint(record: JsonNode, label: string, container: TrajectoryPart['
     return hasResponse
       ? 'these look like chats for supervised training; svc trains on rewards; run: svc help training'
       : `these look like chat bodies: svc chat --batch ${label === 'stdin' ? '-' : shellWord(label)}`;
-  if (!form && container === 'in a group') return undefined;
+  if (!form && isGrouped) return undefined;
   if (!form && (keys.includes('reward') || keys.includes('metadata'))) return groupingHint(record);
   if (!form) return `${foundKeys(keys)}; a trajectory has messages_and_choices and reward, a group has trajectories`;
   const [first = '', second = ''] = form.has.map((names) => names.find((name) => isUsed(record, name)) ?? '');
   const task = taskNames.find((name) => keys.includes(name));
   const ownTask = task ? `.${task}` : (form.task?.(`.${first}`) ?? `.${first}`);
+  const messages = form.messages(`.${first}`, `.${second}`);
+  const logprobs = logprobsFilter(getMember(record, 'logprobs'));
   const own = [
-    `messages_and_choices: ${form.messages(`.${first}`, `.${second}`)}`,
+    `messages_and_choices: ${logprobs ? `(. as $record | ${messages} | .[-1] |= {index: 0, message: ., finish_reason: ($record.finish_reason // "stop"), logprobs: ${logprobs}})` : messages}`,
     ...(reward === undefined ? [] : [`reward: ${reward}`]),
     `metadata: {task: (${container === 'in a group' ? '$task // ' : ''}${ownTask} | tostring)}`,
   ].join(', ');
   const filter = `${own.includes('m("') ? asMessages : ''}${containers[container]}{${own}}`;
   const lacks = reward === undefined ? '; they have no reward, so add one to each' : '';
-  return `these look like ${form.name}: ${filterCommand(filter, label)}${lacks}`;
+  const untrained = logprobs ? '' : ', without tokens and their logprobs, which a trainer needs';
+  return `these look like ${form.name}${untrained}: ${filterCommand(filter, label)}${lacks}`;
 }
 
 /** Paths of a trajectory by which it may be grouped, the likeliest first. */
@@ -320,6 +328,14 @@ function rewardFilter(record: JsonNode, keys: readonly string[]): string | undef
   if (name === undefined) return undefined;
   const path = /^[A-Za-z_]\w*$/.test(name) ? `.${name}` : `.[${JSON.stringify(name)}]`;
   return kindName(record, name) === 'number' ? path : `(if ${path} then 1 else 0 end)`;
+}
+
+// The logprobs of a choice, from a record in $record that has tokens: as OpenAI writes them, or their list alone.
+function logprobsFilter(logprobs: JsonNode | undefined): string | undefined {
+  const hasTokens = (list: JsonNode | undefined) =>
+    list && kindOf(list) === 'list' && getMember(nodeAtPath(list, [0]), 'token');
+  if (hasTokens(logprobs)) return '{content: $record.logprobs}';
+  return hasTokens(getMember(logprobs, 'content')) ? '$record.logprobs' : undefined;
 }
 
 function kindName(record: JsonNode, name: string): string | undefined {

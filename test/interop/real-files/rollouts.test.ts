@@ -9,6 +9,7 @@ import { temporaryDirectory } from '../../support/svc.ts';
 const modelId = '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05';
 const user = (content: string) => ({ role: 'user', content });
 const assistant = (content: string) => ({ role: 'assistant', content });
+const tokens = [{ token: 'token_id:1', logprob: -0.5, bytes: [97], top_logprobs: [] }];
 const lines = (records: readonly unknown[]): string => records.map((one) => `${JSON.stringify(one)}\n`).join('');
 const four = (record: (task: number, run: number) => unknown): unknown[] =>
   [0, 1, 2, 3].map((at) => record(at >> 1, at & 1));
@@ -16,6 +17,12 @@ const four = (record: (task: number, run: number) => unknown): unknown[] =>
 // In our own words, with the fields that each writes.
 const rollouts: Readonly<Record<string, unknown[]>> = {
   'prompts and completions': four((task, run) => ({ prompt: `q${task}`, completion: `c${run}`, reward: run })),
+  'completions with logprobs': four((task, run) => ({
+    ...{ id: `t${task}`, prompt: `q${task}`, completion: `c${run}`, logprobs: { content: tokens }, reward: run },
+  })),
+  'chats with logprobs of tokens alone': four((task, run) => ({
+    ...{ messages: [user(`q${task}`), assistant(`c${run}`)], logprobs: tokens, finish_reason: 'length', reward: run },
+  })),
   'a log of TRL': four((task, run) => ({
     step: 3,
     prompt: `q${task}`,
@@ -104,11 +111,17 @@ describe('rollouts of other tools', () => {
       execFileSync('bash', ['-c', printedCommand(first.stderr)], { cwd, env, encoding: 'utf8' }),
     );
     expect(report).toMatchObject({ groups: 2, trajectories: 4, rewards: { count: 4 }, problems: [] });
-    expect(report.counts).toMatchObject({ 'zero-variance': 0, 'single-trajectory': 0, 'missing-reward': 0 });
+    const noLogprobs = String(content).includes('"logprob"') ? 0 : 4;
+    expect(report.counts).toMatchObject({
+      ...{ 'zero-variance': 0, 'single-trajectory': 0, 'missing-reward': 0 },
+      ...{ 'no-logprobs': noLogprobs, 'token-text': 0 },
+    });
+    expect(first.stderr.includes('without tokens and their logprobs')).toBe(noLogprobs > 0);
     const made = readFileSync(join(cwd, 'in.trajectories.jsonl'), 'utf8').trimEnd().split('\n');
     const texts = made.map((line) =>
       JSON.parse(line)
-        .messages_and_choices.map((one: { content: string }) => one.content)
+        .messages_and_choices.map((one: { content: string; message?: { content: string } }) => one.message ?? one)
+        .map(({ content }: { content: string }) => content)
         .join(),
     );
     expect(texts.map((text) => text.replace('s,', ''))).toEqual(['q0,c0', 'q0,c1', 'q1,c0', 'q1,c1']);
@@ -121,6 +134,17 @@ describe('rollouts of other tools', () => {
     expect(name.endsWith('.gz') ? gunzipSync(unchanged) : unchanged).toEqual(
       Buffer.from(typeof content === 'string' ? content : gunzipSync(content)),
     );
+  });
+
+  it.for([
+    ['train', 'lint'],
+    ['train', '--local', '-n', '--model-id', modelId],
+  ])('grouped by a field of theirs are named, too: %s', async (args) => {
+    const cwd = files('in.jsonl', lines(rollouts['completions with logprobs'] ?? []));
+    const { code, stderr } = await run([...args, 'in.jsonl', '--group-by', 'id'], { cwd });
+    expect([code, stderr]).toEqual([0, expect.stringMatching(/^svc: these look like prompts.*logprobs: \$record/m)]);
+    const bare = await run([...args, '-', '--group-by', 'id'], { cwd, stdin: '{"id":1,"reward":1}\n' });
+    expect(bare.stderr).not.toMatch(/group-by|the first record/);
   });
 
   it('without a reward are named, and nothing about chats that would cost money is printed', async () => {
