@@ -5,7 +5,7 @@ import type { Command } from '../src/command.ts';
 import { usageTerm } from '../src/command.ts';
 import { formatByteSize } from '../src/files/byte-size.ts';
 import { type Flag, flagTerm } from '../src/flag.ts';
-import { faultEffectTerms, selectingFaultTerms } from '../src/local-service/fault-rule.ts';
+import { faultEffectTerms, selectingFaultTerms } from '../src/local-service/fault-terms.ts';
 import type { OtherPath } from '../src/local-service/routes.ts';
 import { serviceLimits } from '../src/local-service/service-context.ts';
 import { filterNames, PAGE_TABLES } from '../src/local-service/store/page-queries.ts';

@@ -1,6 +1,6 @@
 import { settingFlag } from '../../config/settings.ts';
 import { flagGroup, joinFlags } from '../../flag.ts';
-import { faultForms } from '../../local-service/fault-rule.ts';
+import { faultForms } from '../../local-service/fault-terms.ts';
 import { allOperations } from '../../operations/all-operations.ts';
 import { changesNothing } from '../../operations/operation.ts';
 import { resultFilters, resultFlagNames, spreadsheetFlag } from '../../output/output-format.ts';
