@@ -900,7 +900,9 @@ describe('shards', () => {
     expect(entries(whole.stdout).map(({ line }) => line)).toEqual(Array.from({ length: 23 }, (_, at) => at + 1));
     const part = await merge('3.jsonl', '1.jsonl', '-o', 'all.jsonl', '--input', 'in.jsonl');
     expect(part.code).toBe(10);
-    expect(part.stderr).toContain('15 lines: 15 done, 0 failed, 0 unknown; 8 missing: lines 9-16\n');
+    expect(part.stderr).toContain(
+      '15 lines: 15 done, 0 failed, 0 unknown; 8 missing: lines 9-16; missing: shard 2/3\n',
+    );
     expect((await merge('none.jsonl')).code).toBe(12);
     expect((await merge()).code).toBe(2);
   });
@@ -957,7 +959,11 @@ describe('an invalid command line', () => {
     ['--conversation', /--conversation sets up one body/, ['--conversation', 'c.json']],
     ['--curl', /--curl cannot be combined with --batch/, ['--curl']],
     ['--format text', /\n {2}use jsonl\n$/, ['--format', 'text']],
-    ['--format csv', /--format cannot be "csv"\n {2}use jsonl\n$/, ['--format', 'csv']],
+    [
+      '--format csv',
+      /--format cannot be "csv"\n {2}did you mean: svc batch merge out\.jsonl --join/,
+      ['--format', 'csv'],
+    ],
     ['--format csv --dry-run', /\n {2}use json, jsonl, yaml, table or text\n$/, ['--format', 'csv', '--dry-run']],
     ['--junit -', /--junit writes a file, not stdout/, ['--junit', '-']],
     ['--max-outage 0x', /--max-outage cannot be "0x"/, ['--max-outage', '0x']],
