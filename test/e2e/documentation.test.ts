@@ -2,7 +2,8 @@ import { spawn, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { cleanEnv, program, serve, waitForExit } from '../support/process.ts';
+import { answerJson, countingServer } from '../support/counting-server.ts';
+import { cleanEnv, inShell, program, serve, waitForExit } from '../support/process.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
@@ -68,13 +69,70 @@ describe
   },
 );
 
+const scripts = pages.flatMap((page) =>
+  blocksOf(page, ['sh', 'bash'])
+    .filter(({ file, text }) => file === undefined && /\bsvc\b/.test(text))
+    .map(({ line, text }) => ({ place: `${page}:${line}`, text })),
+);
+
+// A job that is green while svc fails: neither options of the shell nor later commands may hide the exit code. 13, 10 and 7 stand
+// for a wrong response, a batch with failed lines, and a service that is down.
+it.each(scripts)('the script of $place fails if svc fails', async ({ text }) => {
+  const cwd = temporaryDirectory();
+  cpSync(join(root, 'test/demo'), cwd, { recursive: true });
+  mkdirSync(join(cwd, 'bin'));
+  const programs = {
+    svc: 'exit $SVC_FAILS_WITH',
+    srun: 'shift; exec "$@"',
+    mpirun: 'shift 2; exec "$@"',
+    npm: '',
+    sleep: '',
+  };
+  for (const [name, line] of Object.entries({ ...programs, parallel: 'exit 8', vllm: 'exit 1', curl: '' }))
+    writeFileSync(join(cwd, 'bin', name), `#!/bin/sh\n${line}\n`, { mode: 0o755 });
+  const env = cleanEnv(cwd, {
+    EXAMPLE_USERNAME: 'u',
+    EXAMPLE_PASSWORD: 'p',
+    EXAMPLE_TOKEN: 't',
+    SIZE: '8',
+    SHARD: '1',
+  });
+  for (const code of [13, 10, 7]) {
+    const own = { ...env, SHARDS: '1', INPUT: 'in', OUTPUT: 'out', PATH: `${join(cwd, 'bin')}:${env.PATH}` };
+    const child = spawn('bash', ['-eo', 'pipefail', '-c', text], { cwd, env: { ...own, SVC_FAILS_WITH: `${code}` } });
+    child.stdin.end();
+    expect((await waitForExit(child)).code, `svc exits with ${code}`).toBeGreaterThan(0);
+  }
+});
+
+it('the check of README.md ends with the exit code of svc, in a shell without options', async () => {
+  const { text = '' } = blocksOf('README.md').find(({ text: body }) => body.includes('--expect-schema')) ?? {};
+  const message = (content: string) => ({ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' });
+  for (const [label, code] of Object.entries({ good: 0, lake: 13 })) {
+    const choices = [message(JSON.stringify({ label }))];
+    const { url } = await countingServer(
+      () => '',
+      (_, response) => answerJson(response, { id: 'c', object: 'chat.completion', created: 1, model: 'm', choices }),
+    );
+    const cwd = temporaryDirectory();
+    cpSync(join(root, 'test/demo'), cwd, { recursive: true });
+    const env = { SVC_BASE_URL: url, SVC_TOKEN: 'none', SVC_RETRIES: '0' };
+    const check = text.replace('--local', '-m m');
+    expect(await inShell(check, { cwd, env })).toMatchObject({ code });
+    expect(readFileSync(join(cwd, 'r.xml'), 'utf8')).toContain(`failures="${code === 0 ? 0 : 1}"`);
+    expect(await inShell(check, { cwd, env: { ...env, SVC_BASE_URL: 'http://127.0.0.1:9' } })).toMatchObject({
+      code: 7,
+    });
+  }
+});
+
 // Only what a user would have: no base URL, so that pages have to say where the service is.
 function secretsOf({ SVC_USERNAME = '', SVC_PASSWORD = '', SVC_TOKEN = '' }: Readonly<Record<string, string>>) {
   return { EXAMPLE_USERNAME: SVC_USERNAME, EXAMPLE_PASSWORD: SVC_PASSWORD, EXAMPLE_TOKEN: SVC_TOKEN };
 }
 
 /** The examples of a page: terminal sessions (`console`), scripts (`sh`), and files (`json trajectory.json`). */
-function blocksOf(page: string): Block[] {
+function blocksOf(page: string, languages: readonly string[] = ['console', 'sh']): Block[] {
   const text = readFileSync(join(root, page), 'utf8');
   return [...text.matchAll(/^( *)```(\w+)(?: (\S+))?\n([\s\S]*?)^\1```$/gm)]
     .map(({ 1: indent = '', 2: language = '', 3: file, 4: body = '', index }) => ({
@@ -83,7 +141,7 @@ function blocksOf(page: string): Block[] {
       line: text.slice(0, index).split('\n').length,
       text: body.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
     }))
-    .filter(({ language, file }) => ['console', 'sh'].includes(language) || file !== undefined)
+    .filter(({ language, file }) => languages.includes(language) || file !== undefined)
     .filter(({ text: body }) => !installs(body));
 }
 
