@@ -37,6 +37,7 @@ const errorRows = [
   ['`schema_version`', '`1`'],
   ['`code`', `Kind of failure, one for each exit code: ${failureCodes.join(', ')}`],
   ['`cause`', `The check that stopped svc, always with \`safety_check\`: ${causes.join('; ')}`],
+  ['`stopped`', 'Why a batch sent no more lines, such as an outage, a limit or a signal'],
   ['`message`', 'What went wrong, and where'],
   ['`hint`', 'The next step, if there is one'],
   ['`exit_code`', 'See [exit codes](../exit-codes.md)'],
@@ -47,7 +48,7 @@ const errorRows = [
   ['`applied`', '`yes`, `no` or `unknown`, over all attempts'],
   ['`phase`', 'How much of the last request was sent: `nothing`, `part` or `all`'],
   ['`bytes_sent`', 'Bytes of its body that were sent'],
-  ['`attempts`', 'Number of attempts; 0 if svc made none'],
+  ['`attempts`', 'Number of attempts, of a batch those of all lines; 0 if svc made none'],
   ['`ids`', 'Known ids of the record, by name'],
   ['`issues`', 'Findings in the body: `path` of the field, `at` (flag, or file:line:column) and `message`'],
 ];

@@ -148,6 +148,8 @@ interface AdviceFacts {
   readonly reason?: string | undefined;
   /** A failure of a batch or a chat session, with several requests: no sentence about one request is added. */
   readonly isBatch?: boolean | undefined;
+  /** Why a batch ended before its last line. */
+  readonly stopped?: string | undefined;
   /** Of an incomplete body: nothing came over stdin, and no prompt or file was given. */
   readonly isStdinEmpty?: boolean | undefined;
 }

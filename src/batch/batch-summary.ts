@@ -1,4 +1,4 @@
-import { type AppliedState, Failure, InterruptedError, toFailure } from '../errors.ts';
+import { Failure, type FailureFacts, InterruptedError, toFailure } from '../errors.ts';
 import { formatLineRanges } from '../files/split-lines.ts';
 import { pluralize } from '../output/transfer-text.ts';
 import { ClosedPipeError } from '../output/writer.ts';
@@ -64,7 +64,7 @@ function batchFailure(end: BatchEnd, summary: string): Failure | undefined {
   const { remedy } = end.job.scheduler.missedByLimits().find((missed) => missed.remedy) ?? {};
   const hint = (unknown > 0 ? `${unknownLines}; ` : '') + nextStepHint(end, remedy ?? tally.hints.credentials);
   const cause = remedy && !interruption ? ('limit' as const) : undefined;
-  const facts = { applied: appliedOf(tally), isBatch: true, hint, cause };
+  const facts = { ...batchFacts(tally), hint, cause, stopped: stopReason };
   return new Failure(interruption?.code ?? (remedy ? 'safety_check' : 'partly_failed'), message, facts);
 }
 
@@ -100,11 +100,10 @@ export function lostResultsFailure(error: unknown, tally: BatchCounts, isResumab
   return new Failure('local_file', `${cause.message}; ${counts}`, {
     ...cause.facts,
     ...(isResumable ? { hint: 'fix the cause, then continue with --resume' } : {}),
-    applied: appliedOf(tally),
-    isBatch: true,
+    ...batchFacts(tally),
   });
 }
 
-function appliedOf({ byStatus: { unknown, done } }: BatchCounts): AppliedState {
-  return unknown > 0 ? 'unknown' : done > 0 ? 'yes' : 'no';
+function batchFacts({ byStatus: { unknown, done }, attempts }: BatchCounts): FailureFacts {
+  return { applied: unknown > 0 ? 'unknown' : done > 0 ? 'yes' : 'no', isBatch: true, attempts };
 }

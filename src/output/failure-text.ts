@@ -56,6 +56,7 @@ export function failureFields(
     hint: hint === undefined ? undefined : redact(hint),
     exit_code: exitCode,
     cause: facts.cause,
+    ...mapTexts({ stopped: facts.stopped }, redactText),
     status,
     url: url === undefined ? undefined : redact(url),
     ...mapTexts(shown, redactText),

@@ -65,6 +65,20 @@ describe('a batch that cannot connect', () => {
     expect(stderr).toMatch(/40 lines: 0 done, [1-9]\d* failed, 0 unknown, \d+ not sent/);
   });
 
+  it.each([
+    [['--max-outage=10s'], 'could not connect for 10 s (--max-outage) to https://svc.test: connection refused'],
+    [['--fail-fast'], 'a line failed (--fail-fast)'],
+    [['--max-failures=2', '--max-outage=0', '--retries=2'], '3 lines failed (--max-failures)'],
+    [['--max-outage=0', '--retries=1'], undefined],
+  ])('says in JSON why it stopped, and after how many requests, with %s', async (flags, stopped) => {
+    const { run, attempts } = batch(() => 'ECONNREFUSED');
+    const { code, stderr } = await run('--error-format=json', ...flags);
+    const { error } = JSON.parse(stderr.trim().split('\n').at(-1) ?? '');
+    expect(code, stderr).toBe(10);
+    expect(error).toMatchObject({ attempts: attempts(), message: expect.stringContaining(stopped ?? '40 lines') });
+    expect(error.stopped).toBe(stopped);
+  });
+
   it('sends a training job that waited for it once, as the same job', async () => {
     const cwd = temporaryDirectory();
     writeFileSync(join(cwd, 'jobs.jsonl'), '{"model_id":"m","trajectory_groups":[{"trajectories":[]}]}\n');

@@ -102,6 +102,8 @@ export function createBatchCounts() {
     linesRead: 0,
     emptyLines: 0,
     sentLines: 0,
+    /** Requests of this run, retries included. */
+    attempts: 0,
     /** Lines that are done by a request of this run. */
     answered: 0,
     /** Lines that failed and were, or may have been, applied. */
@@ -134,6 +136,7 @@ export function createBatchRecord(runReport: RunReport | undefined) {
   const tally = createBatchCounts();
   const addLine = (line: number, result: LineResult): void => {
     addResult(tally, { line, ...result });
+    tally.attempts += result.attempts;
     if (result.status === 'unknown') tally.unknownLines.push(line);
   };
   return {
@@ -143,6 +146,7 @@ export function createBatchRecord(runReport: RunReport | undefined) {
       const isSent = sentAt !== undefined;
       addLine(line, { ...UNSENT, status: isSent || mayBeApplied ? 'unknown' : 'unsent' });
       if (isSent) tally.sentLines += 1;
+      if (isSent) tally.attempts += 1;
       if (hasResponse) tally.lostResults += 1;
     },
     /** Counts results that were lost after they were written. */
