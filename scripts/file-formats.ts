@@ -50,7 +50,10 @@ const errorRows = [
   ['`bytes_sent`', 'Bytes of its body that were sent'],
   ['`attempts`', 'Number of attempts, of a batch those of all lines; 0 if svc made none'],
   ['`ids`', 'Known ids of the record, by name'],
-  ['`issues`', 'Findings in the body: `path` of the field, `at` (flag, or file:line:column) and `message`'],
+  [
+    '`issues`',
+    'Findings in the body, or changes of a feedback schema: `path` of the field, `at` (flag, or file:line:column) and `message`',
+  ],
 ];
 
 // In the order in which they are written.

@@ -99,8 +99,19 @@ describe('--expect', () => {
     expect(JSON.parse(stdout).paths).toHaveLength(5);
     // Nothing about an outcome: the request only reads.
     expect(stderr).toMatch(
-      /~ n: numeric -> categorical \(changed type\)\n\+ new: boolean \(added\)\n- out\.label: categorical \(removed\)\nsvc: the feedback schema changed: 3 paths differ from schema\.json\n {2}if this is intended: --expect schema\.json --update\n$/,
+      /^svc: the feedback schema changed: 3 paths differ from schema\.json\n {2}n: numeric -> categorical \(changed type\)\n {2}new: boolean \(added\)\n {2}out\.label: categorical \(removed\)\n {2}if this is intended: --expect schema\.json --update\n$/,
     );
+  });
+
+  it('names the paths that differ in the JSON error and the summary', async () => {
+    const cwd = temporaryDirectory();
+    await schema(paths, ['--expect', 'schema.json', '--update'], cwd);
+    const files = ['--summary', 'summary.md', '--error-format', 'json', '-q'];
+    const { stderr } = await schema(paths.slice(1), ['--expect', 'schema.json', '--feedback-type', 't', ...files], cwd);
+    const [path = '', type = ''] = paths[0] ?? [];
+    const issue = { path, message: `${type} (removed)` };
+    expect(JSON.parse(stderr).error).toMatchObject({ cause: 'expectation', issues: [issue] });
+    expect(readFileSync(join(cwd, 'summary.md'), 'utf8')).toContain(`; ${path}: ${issue.message}`);
   });
 
   it('says that no feedback was found, which is no change of a schema', async () => {
@@ -149,7 +160,7 @@ describe('--expect', () => {
     const github = { CI: 'true', GITHUB_ACTIONS: 'true' };
     const annotated = await schema([['a', 'numeric']], ['--expect', 'schema.json', '-q'], cwd, github);
     expect(annotated.stderr).toContain('::error file=schema.json,title=');
-    expect(annotated.stderr).toContain('::+ a: numeric (added)\n');
+    expect(annotated.stderr).toContain('::a: numeric (added)\n');
     const plain = await schema([['a', 'numeric']], ['--expect', 'schema.json'], cwd, { CI: 'true' });
     expect(plain.stderr).not.toContain('::error');
   });

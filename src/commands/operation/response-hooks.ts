@@ -11,7 +11,7 @@ import { expectationFlags } from '../../client/request-flags.ts';
 import { checkHistoryFile, requestHistoryFile } from '../../client/request-history.ts';
 import type { Settings } from '../../client/resolve-settings.ts';
 import type { Context } from '../../context.ts';
-import { Failure, safetyFailure, toFailure, usageFailure } from '../../errors.ts';
+import { Failure, type Issue, safetyFailure, toFailure, usageFailure } from '../../errors.ts';
 import { pathExists } from '../../files/file-errors.ts';
 import { nameSameFile, writeFileAtomically } from '../../files/file-replacement.ts';
 import { isGiven } from '../../flag.ts';
@@ -20,7 +20,7 @@ import { firstStringMember, getMember, type JsonDocument, kindOf, rootOf } from 
 import { tryParseJson } from '../../json/parse-json.ts';
 import { indentJson } from '../../json/write-json.ts';
 import type { ReceivedFacts } from '../../operations/received-facts.ts';
-import { formatGithubAnnotation } from '../../output/failure-text.ts';
+import { formatGithubAnnotation, issueText } from '../../output/failure-text.ts';
 import { isCi } from '../../output/spinner.ts';
 import { pluralize } from '../../output/transfer-text.ts';
 import { type RunReport, reportFiles } from '../../reports/run-report.ts';
@@ -74,10 +74,7 @@ export async function readHooks(start: RequestStart, context: Context): Promise<
   if (history !== 'off') await checkHistoryFile(requestHistoryFile(runtime));
   const githubFile = exported === 'github' ? runtime.env.GITHUB_ENV : undefined;
   if (exported === 'github' && !githubFile)
-    throw usageFailure(
-      '--export=github needs GITHUB_ENV',
-      'in a shell, write: call=$(svc call start --export ...) && eval "$call"',
-    );
+    throw usageFailure('--export=github needs GITHUB_ENV', 'write: call=$(svc call start --export) && eval "$call"');
   return {
     findings: (draft) => (expect === undefined || selectsFeedback(draft) ? [] : [unselectedFeedback]),
     textOf: (request) => {
@@ -150,15 +147,13 @@ async function openSchemaExpectation(options: RequestOptions, read: BodyInputs['
     const drift = schemaDrift(groupTypes(root.doc), groupTypes(doc));
     if (drift.length === 0) return;
     requireFeedback(doc, file);
-    for (const line of drift) await report.error(line);
     const counts = `${drift.length} ${pluralize(drift.length, 'path differs', 'paths differ')} from ${file}`;
     const title = `the feedback schema changed: ${counts}`;
-    const { GITHUB_ACTIONS } = runtime.env;
-    if (isCi(runtime.env) && GITHUB_ACTIONS && errorFormat !== 'json')
-      await report.error(
-        formatGithubAnnotation({ level: 'error', title, message: drift.join('\n'), at: { label: file } }),
-      );
+    const message = drift.map((issue) => issueText(issue)).join('\n');
+    if (isCi(runtime.env) && runtime.env.GITHUB_ACTIONS && errorFormat !== 'json')
+      await report.error(formatGithubAnnotation({ level: 'error', title, message, at: { label: file } }));
     throw safetyFailure('expectation', title, {
+      issues: drift,
       hint: `${selectsFeedback(draft) ? '' : 'add --feedback-type or --trigger-ref; '}if this is intended: --expect ${file} --update`,
       applied: 'yes',
     });
@@ -168,14 +163,10 @@ async function openSchemaExpectation(options: RequestOptions, read: BodyInputs['
 // A schema of no feedback would pass whatever selects none.
 function requireFeedback(doc: JsonDocument, file: string): void {
   if (payloadTypes(doc).length > 0) return;
-  throw safetyFailure(
-    'expectation',
-    `no feedback was found, so there is no schema to save in ${file} or to compare with it`,
-    {
-      hint: 'check --project-id, --feedback-type and --since, which may select none; a payload of {} has no fields either',
-      applied: 'yes',
-    },
-  );
+  const message = `no feedback was found, so there is no schema to save in ${file} or to compare with it`;
+  const hint =
+    'check --project-id, --feedback-type and --since, which may select none; a payload of {} has no fields either';
+  throw safetyFailure('expectation', message, { hint, applied: 'yes' });
 }
 
 function groupTypes(doc: JsonDocument): ReadonlyMap<string, string> {
@@ -184,11 +175,11 @@ function groupTypes(doc: JsonDocument): ReadonlyMap<string, string> {
   return new Map([...types].map(([path, one]) => [path, [...one].sort().join(' or ')]));
 }
 
-function schemaDrift(expected: ReadonlyMap<string, string>, actual: ReadonlyMap<string, string>): string[] {
+function schemaDrift(expected: ReadonlyMap<string, string>, actual: ReadonlyMap<string, string>): Issue[] {
   return [...new Set([...expected.keys(), ...actual.keys()])].sort().flatMap((path) => {
     const [before, now] = [expected.get(path), actual.get(path)];
     if (before === now) return [];
-    if (before === undefined) return [`+ ${path}: ${now} (added)`];
-    return now === undefined ? [`- ${path}: ${before} (removed)`] : [`~ ${path}: ${before} -> ${now} (changed type)`];
+    if (before === undefined) return { path, message: `${now} (added)` };
+    return { path, message: now === undefined ? `${before} (removed)` : `${before} -> ${now} (changed type)` };
   });
 }
