@@ -161,7 +161,7 @@ const jobList = {
   headings: ['WHEN', 'ID', 'NAME', 'PARAMETERS', 'MODEL', 'DIGEST', 'SIZE', 'OUTCOME', 'SERVICE', 'FILES'],
   tableFit: {
     unbroken: ['WHEN', 'ID', 'OUTCOME'],
-    optional: ['MODEL', 'DIGEST', 'SIZE', 'SERVICE', 'NAME', 'PARAMETERS'],
+    optional: ['MODEL', 'DIGEST', 'SIZE', 'SERVICE', 'FILES', 'WHEN', 'NAME', 'PARAMETERS'],
   },
 };
 

@@ -135,7 +135,7 @@ export function* recordCells(records: Iterable<JsonNode>, columns: readonly stri
 export interface TableFit {
   /** Columns whose cells stay whole, such as ids, which people copy. */
   readonly unbroken: readonly string[];
-  /** Columns that are left out while the others have no room, the first one first. */
+  /** Columns that are left out while the others have no room: first those with one value in all rows, then in this order. */
   readonly optional: readonly string[];
 }
 
@@ -151,13 +151,19 @@ export function* tableLines(
   const flattenCells = function* (): Generator<string[]> {
     for (const row of rows()) yield row.map(toSingleLine);
   };
-  const [headings = []] = flattenCells();
+  const [headings = [], first = [], second] = flattenCells();
+  // A single row differs from no other; `-` is no value.
+  const differing = new Set<string>();
+  for (const row of optional.length === 0 ? [] : flattenCells())
+    for (const [at, heading] of headings.entries())
+      if (row[at] !== heading && row[at] !== (second ? first[at] : '-')) differing.add(heading);
+  const leastFirst = optional.toSorted((one, other) => Number(differing.has(one)) - Number(differing.has(other)));
   const widths = columnWidths(flattenCells());
   const minWidths = headings.map((heading, at) => (unbroken.includes(heading) ? (widths[at] ?? 0) : 0));
   const neededWidths = widths.map((width, at) => minWidths[at] || Math.min(width, USEFUL_WIDTH));
   let shown = [...headings.keys()];
   const pick = <T>(values: readonly T[]): T[] => shown.flatMap((at) => values[at] ?? []);
-  for (const heading of optional)
+  for (const heading of leastFirst)
     if (lineWidth(pick(neededWidths)) > columns) shown = shown.filter((at) => headings[at] !== heading);
   const fitted = fitWidths(pick(widths), columns, pick(minWidths));
   for (const row of flattenCells()) yield alignedLines(pick(row), fitted);
