@@ -119,7 +119,7 @@ export function createTrajectoryChecks(groupBy: JsonPath | undefined) {
     if (reward && kindOf(reward) !== 'null') rewardCount += 1;
     const hasMessages = ['messages_and_choices', 'exchanges'].some((name) => itemsAt(root, name).length > 0);
     if (hasMessages) messagesCount += 1;
-    else if (trajectoryCount === 1) messagesHint = recordHint(root, label, container, groupBy !== undefined);
+    else if (trajectoryCount === 1) messagesHint = recordHint(root, label, container, true);
   };
   const missingSignals = (): ReturnType<typeof findings.findings> => {
     const lacks = (what: string) => ({

@@ -188,6 +188,7 @@ describe('trajectories without a signal', () => {
       expect(code, stderr).toBe(0);
       expect(stderr.split('\n')[0]).toMatch(`svc: warning: trajectory_groups: ${message}`);
       expect(stderr.split(message)).toHaveLength(2);
+      expect(stderr).not.toContain('--group-by');
       const strict = await run([...args, '--strict'], { cwd });
       expect(strict.code).toBe(3);
       expect(strict.stderr).toContain(message);
