@@ -115,6 +115,8 @@ async function runSteps(request: BatchRequest, context: Context): Promise<void> 
       // A template is one mistake for all rows: none is sent unless each makes a valid body.
       await keepInput();
       await checkLines(selected.plan, context);
+      if (rows?.hasUnusedId() && !batchOptions.isResumed)
+        await context.report.note('the rows have a column id; --id-column id puts it into the results');
     }
     const file = await findOutputFile(output, requestedFilter(given)?.flag, batchOptions.isResumed, context);
     prior = file && (await openPriorResults(file, identity, checks.run, batchOptions, context.runtime, context.report));

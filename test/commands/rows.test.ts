@@ -78,6 +78,23 @@ describe('rows', () => {
   });
 
   it.for([
+    ['of a table', 'rows.csv', 'id,text\n7,a\n8,b\n', [], 1],
+    ['of JSON Lines', 'rows.jsonl', '{"id":7,"text":"a"}\n{"id":8,"text":"b"}\n', [], 1],
+    ['of a table without an id', 'rows.csv', 'key,text\n7,a\n', [], 0],
+    ['of JSON Lines without an id', 'rows.jsonl', '{"text":"a"}\n', [], 0],
+    ['with --id-column', 'rows.csv', table, ['--id-column', 'id'], 0],
+    ['with --quiet', 'rows.csv', table, ['-q'], 0],
+    ['of an earlier run', 'rows.csv', table, ['--resume'], 0],
+  ] as const)('%s have a note about an id that the results lack', async ([, name, text, flags, notes]) => {
+    const { run } = await scene(name, text);
+    const args = [...chat, '--rows', name, '{{text}}', '-o', 'out.jsonl'];
+    if (flags[0] === '--resume') await run(args);
+    const { code, stderr } = await run([...args, ...flags]);
+    expect(code, stderr).toBe(0);
+    expect(stderr.split('--id-column id puts it into the results')).toHaveLength(notes + 1);
+  });
+
+  it.for([
     ['--prompt', ['--prompt', 'x {{text}}'], 'x t"1'],
     ['a file', ['--prompt', '@sys.txt'], 'About t"1'],
     ['JSON with quotes in a string', prompt, 't"1'],

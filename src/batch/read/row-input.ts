@@ -41,6 +41,7 @@ type Row = (column: string, isJson: boolean) => string;
  * its name; otherwise JSON Lines of objects. A row
  * that cannot be used becomes a line with a problem. Returns also the flags that bodies are made from. Throws usage, and what
  * building a body throws; the lines throw usage for columns that the file lacks, and Failure `body` for a file that is not CSV.
+ * `hasUnusedId` is true once a first row was read whose `id` the results will lack.
  */
 export async function readRows(
   operation: Operation,
@@ -49,7 +50,7 @@ export async function readRows(
   given: BodyFlags,
   project: string | undefined,
   tools: BodyInputs,
-): Promise<{ readonly split: LineSplitter; readonly given: BodyFlags; readonly lineFlags: BodyFlags }> {
+) {
   const { rows: path = '', prompt, idColumn, delimiter: delimiterFlag } = options;
   if (prompt !== undefined && args.length > 0)
     throw usageFailure('--prompt cannot be combined with a prompt as the argument', 'remove one of them');
@@ -64,10 +65,12 @@ export async function readRows(
   const delimiter = delimiterFlag === undefined ? undefined : parseDelimiter(delimiterFlag);
   const isText = extname(path).toLowerCase() === '.txt' && delimiter === undefined;
   if (isText) readHeader(['line'], path, columns);
+  let hasUnusedId = false;
   const toLine: ToLine = (place, readRow) => {
     const line = { ...place, isTorn: false, isRow: true } as const;
     try {
       const row = readRow();
+      if (place.number === 1) hasUnusedId = idColumn === undefined && !isText && hasColumn(row, 'id');
       const body = render(row, place.number);
       const expressions =
         templates.length === 0
@@ -86,7 +89,8 @@ export async function readRows(
     delimiter !== undefined || isTableName(path)
       ? (chunks) => tableLines(chunks, { path, columns, delimiter, maxBodyBytes }, toLine)
       : (chunks) => textLines(chunks, { path, isText, maxBodyBytes }, toLine);
-  return { split, given: usedFlags, lineFlags: new Map([...given].filter(([name]) => isNewId(operation, name))) };
+  const lineFlags: BodyFlags = new Map([...given].filter(([name]) => isNewId(operation, name)));
+  return { split, given: usedFlags, lineFlags, hasUnusedId: () => hasUnusedId };
 }
 
 type ToLine = (place: Pick<InputLine, 'number' | 'offset' | 'length' | 'rowDigest'>, readRow: () => Row) => InputLine;
@@ -209,6 +213,15 @@ function objectRow(bytes: Buffer): Row {
     }
     return kindOf(value) === 'string' && !isJson ? stringOf(value) : rawText(value);
   };
+}
+
+function hasColumn(row: Row, column: string): boolean {
+  try {
+    return row(column, false) !== '';
+  } catch (error) {
+    if (error instanceof JsonError) return false;
+    throw error;
+  }
 }
 
 function parsePart(json: string | Buffer, problem: string): JsonDocument {
