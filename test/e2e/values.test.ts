@@ -288,6 +288,13 @@ describe('training data that somebody did not mean', () => {
     const { stderr } = await train(['good.jsonl', '--dry-run', '--experimental-config', '{"lr":1}']);
     expect(stderr).toContain('experimental_config.lr: is not a known field; write learning_rate\n');
   });
+
+  it('--strict rejects a parameter that is misspelled', async () => {
+    const args = ['good.jsonl', '--experimental-config', '{"learnign_rate":2e-5}', '--dry-run'];
+    const { code, stderr } = await train(args);
+    expect([code, stderr]).toEqual([0, expect.stringContaining('did you mean learning_rate?')]);
+    expect(await train([...args, '--strict'])).toMatchObject({ code: 3, stdout: '' });
+  });
 });
 
 it.each(['1769851800', '1769851800123', '1769851800123456'])(
