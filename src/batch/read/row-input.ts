@@ -33,8 +33,8 @@ import { isTableName, openTable, parseDelimiter } from './table-records.ts';
 
 export type RowOptions = Pick<BatchFlagOptions, 'rows' | 'prompt' | 'idColumn' | 'delimiter'> & ExpectationOptions;
 
-/** The text of a cell, or its JSON value as typed. Throws JsonError for a cell that is not JSON. */
-type Row = (column: string, isJson: boolean) => string;
+/** The text of a cell, or its JSON value as typed. Throws JsonError for a cell that is not JSON, or that an object lacks. */
+type Row = (column: string, isJson: boolean, isOptional?: boolean) => string;
 
 /**
  * Makes the lines of a batch of the rows of a file: CSV or TSV with a header, by its name or with a delimiter; lines of text, by
@@ -70,7 +70,7 @@ export async function readRows(
     const line = { ...place, isTorn: false, isRow: true } as const;
     try {
       const row = readRow();
-      if (place.number === 1) hasUnusedId = idColumn === undefined && !isText && hasColumn(row, 'id');
+      if (place.number === 1) hasUnusedId = idColumn === undefined && row('id', false, true) !== '';
       const body = render(row, place.number);
       const expressions =
         templates.length === 0
@@ -194,18 +194,15 @@ function tableRow(header: readonly string[], cells: readonly string[]): Row {
 }
 
 function textRow(bytes: Buffer): Row {
-  const text = bytes.toString().replace(/^\ufeff|\r$/g, '');
-  return (column, isJson) => {
-    if (isJson) parsePart(text, `the column ${JSON.stringify(column)} is not JSON`);
-    return text;
-  };
+  return tableRow(['line'], [bytes.toString().replace(/^\ufeff|\r$/g, '')]);
 }
 
 // A name, or the path of a nested value.
 function objectRow(bytes: Buffer): Row {
   const root = rootOf(parsePart(bytes, 'invalid JSON'));
-  return (column, isJson) => {
+  return (column, isJson, isOptional) => {
     const value = getMember(root, column) ?? nodeAtPath(root, parseJsonPath(column) ?? [column]);
+    if (!value && isOptional) return '';
     if (!value) {
       const names = quoteNames(Array.from(membersOf(root), ({ key }) => key));
       const found = names && `; ${filterHint(column)}the row has ${names}`;
@@ -213,15 +210,6 @@ function objectRow(bytes: Buffer): Row {
     }
     return kindOf(value) === 'string' && !isJson ? stringOf(value) : rawText(value);
   };
-}
-
-function hasColumn(row: Row, column: string): boolean {
-  try {
-    return row(column, false) !== '';
-  } catch (error) {
-    if (error instanceof JsonError) return false;
-    throw error;
-  }
 }
 
 function parsePart(json: string | Buffer, problem: string): JsonDocument {
