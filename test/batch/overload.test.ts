@@ -7,6 +7,7 @@ import {
   refusingService,
   type SimulatedService,
   sporadicService,
+  windowedService,
 } from '../support/simulated-service.ts';
 
 const effect = 'paid';
@@ -70,17 +71,9 @@ it.each([1, 2, 3])('a batch stays at the knee of a service whose latency grows: 
 });
 
 it('processes that wait for the same moment do not send together', async () => {
-  const [windowMs, most, slotMs] = [5000, 300, 50];
+  const [windowMs, slotMs] = [5000, 50];
   const from = 30_000;
-  let taken = 0;
-  let window = 0;
-  // Takes so many requests per window, and asks all others to wait for the next one.
-  const service: SimulatedService = (now, random, at, end) => {
-    if (Math.floor(now / windowMs) > window) [window, taken] = [Math.floor(now / windowMs), 0];
-    const isTaken = taken < most;
-    if (isTaken) taken += 1;
-    at(now + (isTaken ? 90 + 20 * random() : 1), () => end(isTaken));
-  };
+  const service = windowedService(100, 300, windowMs);
   const failure = (now: number): Failure =>
     refused({ status: 429, applied: 'no', retryAfterMs: windowMs - (now % windowMs) });
   const seeds = [1, 2, 3, 4, 5, 6, 7, 8];
@@ -92,6 +85,7 @@ it('processes that wait for the same moment do not send together', async () => {
 });
 
 const rateLimit = refused({ status: 429, applied: 'no' });
+const waitingRateLimit = refused({ status: 429, applied: 'no', retryAfterMs: 1000 });
 
 // Before, 3.7 of 8 were in flight with 15 %, and 2.6 with 25 %.
 describe.each([0.1, 0.15, 0.25])('a service that refuses %d of requests at any load', (share) => {
@@ -110,17 +104,48 @@ describe.each([0.1, 0.15, 0.25])('a service that refuses %d of requests at any l
     await simulateBatch({ service, failure: rateLimit, to: 60_000, seed });
     expect(meanInFlight()).toBeGreaterThan(55);
   });
+
+  // Before, every refusal stopped the batch for a second, and a tenth was done. At most 24 lines wait beside 8 in flight.
+  it.each([1, 2, 3])('gets them also where each refusal asks for a wait: %d', async (seed) => {
+    const { service, meanInFlight } = sporadicService(100, share);
+    const { done } = await simulateBatch({
+      service,
+      failure: waitingRateLimit,
+      from: 60_000,
+      to: 90_000,
+      seed,
+      max: 8,
+    });
+    expect(meanInFlight()).toBeGreaterThan(6.5);
+    expect(done).toBeGreaterThan(0.65 * (1 - share) * 2400);
+  });
 });
 
-it('refusals that wait for a time, or are no rate limits, are signs of load at any share', async () => {
-  for (const failure of [
-    refused({ status: 429, applied: 'no', retryAfterMs: 1 }),
-    broken('unreachable', { phase: 'part', applied: 'no' }),
-  ]) {
-    const { service, meanInFlight } = sporadicService(100, 0.15);
-    await simulateBatch({ service, failure, to: 30_000, max: 8 });
-    expect(meanInFlight()).toBeLessThan(5);
-  }
+// Refusals as if each of them were a sign of load: 20.8, 17.5, 10.9, 10.6, 7.3, 3.6 and 0.1 %.
+it.each<[string, () => SimulatedService, number]>([
+  ['4 per second, 20 ms', () => windowedService(20, 4), 0.218],
+  ['4 per second, 100 ms', () => windowedService(100, 4), 0.185],
+  ['8 per second, 20 ms', () => windowedService(20, 8), 0.119],
+  ['8 per second, 100 ms', () => windowedService(100, 8), 0.116],
+  ['12 per second, 20 ms', () => windowedService(20, 12), 0.083],
+  ['10 per second, filled up', () => ratedService(100, 10, 20), 0.046],
+  ['6 at a time', () => refusingService(100, () => 6), 0.011],
+])(
+  'a limit with a Retry-After is kept, where a trial costs at most one request of 100: %s',
+  async (_, create, most) => {
+    const run = { failure: waitingRateLimit, to: 60_000, max: 8, options: { concurrency: 8 } };
+    const seeds = [1, 2, 3, 4, 5, 6];
+    const results = await Promise.all(seeds.map((seed) => simulateBatch({ ...run, service: create(), seed })));
+    const sum = (name: 'refused' | 'requests'): number => results.reduce((total, result) => total + result[name], 0);
+    expect(sum('refused') / sum('requests')).toBeLessThan(most);
+  },
+);
+
+it('refusals that are not rate limits are signs of load at any share', async () => {
+  const failure = broken('unreachable', { phase: 'part', applied: 'no' });
+  const { service, meanInFlight } = sporadicService(100, 0.15);
+  await simulateBatch({ service, failure, to: 30_000, max: 8 });
+  expect(meanInFlight()).toBeLessThan(5);
 });
 
 // Without trials, 9.5 % are refused: trials that fail may cost some more.

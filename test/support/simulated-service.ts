@@ -90,6 +90,17 @@ export function ratedService(latencyMs: number, perSecond: number, burst: number
   };
 }
 
+/** Takes so many requests per window of time. */
+export function windowedService(latencyMs: number, most: number, windowMs = 1000): SimulatedService {
+  let [taken, window] = [0, 0];
+  return (now, random, at, end) => {
+    if (Math.floor(now / windowMs) > window) [window, taken] = [Math.floor(now / windowMs), 0];
+    const isTaken = taken < most;
+    if (isTaken) taken += 1;
+    at(now + (isTaken ? latencyMs * (0.9 + random() / 5) : 1), () => end(isTaken));
+  };
+}
+
 export function fixedLimit(limit: number): SimulatedClient {
   return { current: () => limit, onResponse: () => {}, onOverload: () => {} };
 }

@@ -58,7 +58,6 @@ export function createAvailability(
     }
     if (!failure) refusals.end();
     else if (canWaitForService && isProvenRefusal(failure)) refusals.add(failure, isFirstOfRound);
-    wait.waitFor(failure?.facts.retryAfterMs ?? 0);
   };
   return {
     /** The time, by `elapsed`, before which no request may be sent. */
@@ -67,14 +66,15 @@ export function createAvailability(
     isProbing,
     /** What the service did last that keeps requests waiting. */
     reason: () => lastReason,
-    /** Counts an attempt that ended while so many requests were in flight, its own included. */
-    onAttemptEnd: (failure: Failure | undefined, startedAt: number, inFlight: number): void => {
+    /** Counts an attempt that ended while so many requests were in flight, its own included; all wait for `waitMs`. */
+    onAttemptEnd: (failure: Failure | undefined, startedAt: number, inFlight: number, waitMs: number): void => {
       const isFirstOfRound = startedAt >= lastFailureAt;
       if (failure && isFirstOfRound) lastFailureAt = elapsed();
       if (failure)
         lastReason = failure.code === 'rate_limited' ? 'rate limited' : (failure.facts.summary ?? failure.message);
       if (failure && canWaitForService && isConnectFailure(failure)) outage.add(failure, isFirstOfRound, inFlight);
       else onContact(failure, startedAt, isFirstOfRound);
+      wait.waitFor(waitMs);
     },
     /** False for a failure of a service that leaves no hope for retries. */
     canRetry: (failure: Failure): boolean => !isServiceFailure(failure) || trials.canRetry(),

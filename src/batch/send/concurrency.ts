@@ -109,9 +109,10 @@ export function createConcurrencyLimit(
         grow(search);
       endRound(search, now);
     },
-    /** Counts a request that the service had no room for. A wait that it asked for is paid for again by each try. */
-    onOverload: (now: number, retryAfterMs: number, isRateLimit = true): void => {
-      if (!isAboutLoad(isRateLimit && retryAfterMs === 0 ? 'refusal' : 'overload', search.limit, true)) return;
+    /** Counts a request that the service had no room for, and returns how long others wait: 0 if it is not known to depend on load. */
+    onOverload: (now: number, retryAfterMs: number, isRateLimit = true): number => {
+      if (!isAboutLoad(isRateLimit ? 'refusal' : 'overload', search.limit, true)) return 0;
+      // A wait is paid for again by each try.
       search.notBefore = Math.max(search.notBefore, now + RESPONSE_TIME_PER_WAIT * retryAfterMs);
       if (search.round.responses >= search.round.size) search.round = createRound(search.limit, now);
       const { round } = search;
@@ -119,6 +120,7 @@ export function createConcurrencyLimit(
       search.limit = Math.max(round.floor, search.limit - 1);
       round.refusals += 1;
       endRound(search, now);
+      return retryAfterMs;
     },
     /** Starts over with one request, after a service was down, and doubles up to the limit before it. */
     restart: (): void => {
@@ -312,16 +314,8 @@ function afterMeasure(search: Search, rate: number): void {
 }
 
 function createRound(size: number, startedAt: number) {
-  return {
-    size,
-    startedAt,
-    responses: 0,
-    refusals: 0,
-    floor: 1,
-    milliseconds: 0,
-    isFull: true,
-    quickestMs: Number.POSITIVE_INFINITY,
-  };
+  const counts = { responses: 0, refusals: 0, milliseconds: 0 };
+  return { ...counts, size, startedAt, floor: 1, isFull: true, quickestMs: Number.POSITIVE_INFINITY };
 }
 
 // The coefficient of variation of recent values, by the difference of each to the one before: values that grow together do not vary.

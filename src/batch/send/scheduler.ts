@@ -80,12 +80,12 @@ export function createScheduler(
   const queue = createQueue(findObstacle, lines.notify, stopSignal, after);
   const onAttemptEnd = (failure: Failure | undefined, startedAt: number): void => {
     const isFull = queue.active() >= currentLimit();
-    const wasProbing = availability.isProbing();
-    availability.onAttemptEnd(failure, startedAt, queue.active());
-    if (wasProbing) return;
-    if (failure && isOverload(failure))
-      concurrency.onOverload(elapsed(), failure.facts.retryAfterMs ?? 0, failure.code === 'rate_limited');
-    else concurrency.onResponse(elapsed(), startedAt, isFull);
+    let waitMs = failure?.facts.retryAfterMs ?? 0;
+    if (!availability.isProbing()) {
+      if (!failure || !isOverload(failure)) concurrency.onResponse(elapsed(), startedAt, isFull);
+      else waitMs = concurrency.onOverload(elapsed(), waitMs, failure.code === 'rate_limited');
+    }
+    availability.onAttemptEnd(failure, startedAt, queue.active(), waitMs);
   };
   return {
     ...{ start: lines.start, waitForAll: lines.waitForAll, skippedRetries, missedByLimits: budget.missed },

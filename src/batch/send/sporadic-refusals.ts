@@ -1,4 +1,4 @@
-/** How an attempt ended: `refusal` is a rate limit without a time to wait, `overload` any other sign of too many requests. */
+/** How an attempt ended: `refusal` is a rate limit, `overload` any other sign of too many requests. */
 type AttemptEnd = 'response' | 'refusal' | 'overload';
 
 interface SporadicRefusalHooks {
@@ -21,6 +21,8 @@ const MAX_TRIAL_PART = 4;
 // Refusals beyond the usual share and this part of the rest add up, until they are a sign of load.
 const MAX_GROWTH = 1 / 8;
 const TRIAL_EXCESS = 4;
+// A trial begins with so much, so that two refusals in a row end it: those of a quota that is used up.
+const FIRST_EXCESS = 2.5;
 const LOAD_EXCESS = 8;
 // The usual share is an estimate, which may be too small by this part of the rest.
 const MAX_DOUBT = 1 / 16;
@@ -39,7 +41,7 @@ export function createSporadicRefusals(max: number, { onTrial, onLoad, onSporadi
     excess = Math.min(most + 1, Math.max(0, excess + refusals - grown(usualShare, MAX_GROWTH)));
     return excess > most;
   };
-  const addToTrial = (counts: NonNullable<typeof trial>, end: AttemptEnd, limit: number, isFull: boolean): void => {
+  const addToTrial = (counts: NonNullable<typeof trial>, end: AttemptEnd, limit: number, isFull: boolean): boolean => {
     const refusals = Number(end !== 'response');
     counts.refusals += refusals;
     counts.attempts += 1;
@@ -50,13 +52,14 @@ export function createSporadicRefusals(max: number, { onTrial, onLoad, onSporadi
     if (!isLoad && counts.full < wanted) {
       // By one per response: a service that is full refuses few.
       if (end === 'response' && limit < counts.limit) onTrial(limit + 1);
-      return;
+      return false;
     }
     share = isLoad ? 0 : (window.refusals + counts.refusals) / (window.attempts + counts.attempts);
     [foundShare, excess, trial, window] = [share, 0, undefined, createCounts()];
     if (isLoad) attemptsToTrial = WINDOW_ATTEMPTS * 2 ** ++failedTrials;
     if (isLoad) onLoad(counts.before);
     else onSporadic(share);
+    return isLoad;
   };
   // True as long as no more is refused than usual.
   const isUsual = (refusals: number): boolean => {
@@ -71,10 +74,7 @@ export function createSporadicRefusals(max: number, { onTrial, onLoad, onSporadi
     isAboutLoad: (end: AttemptEnd, limit: number, isFull: boolean): boolean => {
       const isSingle = end === 'refusal' && lastEnd === 'response';
       lastEnd = end;
-      if (trial) {
-        addToTrial(trial, end, limit, isFull);
-        return false;
-      }
+      if (trial) return addToTrial(trial, end, limit, isFull);
       if (end === 'overload') return true;
       if (share > 0 && isUsual(Number(end === 'refusal'))) return end === 'response';
       attemptsToTrial -= 1;
@@ -88,7 +88,7 @@ export function createSporadicRefusals(max: number, { onTrial, onLoad, onSporadi
       const isSporadic = isSingle && single >= Math.max(MIN_REFUSALS, refusals / 2) && refusals <= MAX_SHARE * attempts;
       if (!isSporadic || attemptsToTrial > 0 || 2 * limits > max * attempts) return true;
       const trialLimit = Math.min(max, Math.ceil((TRIAL_FACTOR * limits) / attempts));
-      [trial, excess] = [{ ...createCounts(), before: limit, limit: trialLimit }, 0];
+      [trial, excess] = [{ ...createCounts(), before: limit, limit: trialLimit }, FIRST_EXCESS];
       onTrial(limit);
       return false;
     },
