@@ -126,6 +126,35 @@ it('the check of README.md ends with the exit code of svc, in a shell without op
   }
 });
 
+describe('the gate of docs/ci.md', () => {
+  const { text = '' } = blocksOf('docs/ci.md').find(({ text: body }) => body.includes('no verdict')) ?? {};
+  const chat = (content: string) => ({
+    choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }],
+  });
+  it.each([
+    ['passes', 'passed', 0, () => [chat('Name a'), 200]],
+    ['passes with 1 of 20 that fails', 'passed', 0, (line: number) => [chat(line === 1 ? 'lake' : 'Name a'), 200]],
+    ['fails with 3 of 20 that fail', 'below 90 %', 1, (line: number) => [chat(line < 4 ? 'lake' : 'Name a'), 200]],
+    ['has no verdict if a request failed', 'no verdict', 1, (line: number) => [chat('Name a'), line === 9 ? 400 : 200]],
+    ['has no verdict if all requests failed', 'no verdict', 1, () => [{}, 400]],
+    ['has no verdict if the service is down', 'no verdict', 1, undefined],
+  ] as const)('%s', async (_, verdict, code, answer) => {
+    const cwd = temporaryDirectory();
+    const lines = Array.from({ length: 20 }, (_, at) => ({ messages: [{ role: 'user', content: `${at + 1}` }] }));
+    writeFileSync(join(cwd, 'prompts.jsonl'), lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+    const { url } = await countingServer(
+      (body) => JSON.parse(body).messages[0].content,
+      ({ key }, response) => {
+        const [value = {}, status] = answer?.(Number(key)) ?? [];
+        answerJson(response, value, Number(status));
+      },
+    );
+    const env = { SVC_BASE_URL: answer ? url : 'http://127.0.0.1:9', SVC_TOKEN: 'none', SVC_MODEL: 'm' };
+    const script = text.replace('--local', answer ? '' : '--max-outage 1s');
+    expect(await inShell(`set -e\n${script}`, { cwd, env })).toMatchObject({ code, stdout: `${verdict}\n` });
+  });
+});
+
 // Only what a user would have: no base URL, so that pages have to say where the service is.
 function secretsOf({ SVC_USERNAME = '', SVC_PASSWORD = '', SVC_TOKEN = '' }: Readonly<Record<string, string>>) {
   return { EXAMPLE_USERNAME: SVC_USERNAME, EXAMPLE_PASSWORD: SVC_PASSWORD, EXAMPLE_TOKEN: SVC_TOKEN };
