@@ -41,7 +41,7 @@ describe('an output that is an input', () => {
 
 it.each([
   ['no', 'run that batch again with --resume, for missing lines'],
-  ['yes', 'the failed lines were applied; remove their results from the output'],
+  ['yes', 'the failed lines were applied; to send them again, remove'],
 ])('the next step of failed lines with applied %s', async (applied, hint) => {
   const cwd = temporaryDirectory();
   writeFileSync(

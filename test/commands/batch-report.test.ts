@@ -107,7 +107,7 @@ describe('a comparison', () => {
       runBuilt(['batch', 'report', first, second, '--compare', ...flags], { cwd });
     const { stdout } = await compare('out.jsonl', 'less.jsonl', '--format', 'text');
     expect(stdout).toContain(
-      '28 lines compared, of which 2 failed in both\n2 lines left out: no result in less.jsonl; the figures of out.jsonl count them\n',
+      '28 lines compared, of which 2 failed in both: 0 worse, 0 better, 0 different\n2 lines left out: no result in less.jsonl; the figures of out.jsonl count them\n',
     );
     const reversed = await compare('less.jsonl', 'out.jsonl', '--json');
     expect(JSON.parse(reversed.stdout)).toMatchObject({

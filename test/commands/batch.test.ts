@@ -578,7 +578,7 @@ it('feedback without an id that got an invalid response is not said to be sent a
     env: { ...credentials, SVC_BASE_URL: url },
   });
   expect(stderr).toContain(
-    '\n  the failed lines were applied; remove their results from the output, and --resume --retry-unknown sends them again\n',
+    '\n  the failed lines were applied; to send them again, remove their results from the output; then --resume --retry-unknown\n',
   );
   expect(readdirSync(cwd).sort()).toEqual(['in.jsonl', 'out.jsonl', 'out.jsonl.journal']);
 });

@@ -142,7 +142,7 @@ describe('expectations', () => {
       const { code, stderr } = await ask([completion('No')], flags, cwd);
       expect(code).toBe(10);
       expect(stderr).toContain(
-        'the failed lines were applied; remove their results from the output, and --resume --retry-unknown sends them again',
+        'the failed lines were applied; to send them again, remove their results from the output; then --resume --retry-unknown',
       );
       const again = await ask([], [...flags, '--resume'], cwd);
       expect([again.code, again.bodies]).toEqual([10, []]);

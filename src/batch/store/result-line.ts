@@ -111,7 +111,7 @@ function integerMember(node: JsonNode | undefined, name: string): number | undef
 
 /** The next step where nothing but applied lines failed, as by an expectation. */
 export const FAILED_APPLIED_HINT =
-  'the failed lines were applied; remove their results from the output, and --resume --retry-unknown sends them again';
+  'the failed lines were applied; to send them again, remove their results from the output; then --resume --retry-unknown';
 
 export function classifyLine(exitCode: number, applied: AppliedState = 'no'): LineState {
   if (exitCode === 0) return { status: 'done', isUnresolved: false };

@@ -155,6 +155,7 @@ export function changeLines(
   { compared, failedInBoth, onlyFirst, onlySecond, changes }: Comparison,
 ): string[] {
   const [first, second] = [reports[0].name, reports[1].name];
+  const counts = lineChanges.map(([change]) => `${formatCount(changes[change].count())} ${change}`);
   const failed = failedInBoth > 0 ? `, of which ${formatCount(failedInBoth)} failed in both` : '';
   const leftOut = (count: number, owner: string, other: string): string[] => {
     const lines = `${formatCount(count)} ${pluralize(count, 'line')}`;
@@ -162,7 +163,7 @@ export function changeLines(
   };
   return [
     ...incomparableFigures(reports).map(({ reason }) => reason),
-    `${formatCount(compared)} ${pluralize(compared, 'line')} compared${failed}`,
+    `${formatCount(compared)} ${pluralize(compared, 'line')} compared${failed}: ${counts.join(', ')}`,
     ...leftOut(onlyFirst, first, second),
     ...leftOut(onlySecond, second, first),
     ...lineChanges.flatMap(([change, text]) => {
