@@ -38,6 +38,8 @@ interface JqOptions {
   /** The time that --timeout leaves to a run, infinite for none. */
   readonly remainingMs?: (() => number) | undefined;
   readonly runJq?: ReturnType<typeof createJqEngine>;
+  /** What the filter can use, ended by a line break: errors show the line of the filter. */
+  readonly definitions?: string;
 }
 
 /** Throws usage for an invalid filter. */
@@ -49,6 +51,7 @@ export async function compileJqFilter(
     write = (one) => `--jq ${shellWord(one)}`,
     remainingMs = () => Number.POSITIVE_INFINITY,
     runJq = createJqEngine(),
+    definitions = '',
   }: JqOptions = {},
 ): Promise<JqFilter> {
   let timeoutFailure: Failure | undefined;
@@ -61,7 +64,7 @@ export async function compileJqFilter(
     const timeLimit = new AbortController();
     const cancelLimit = runtime.after(limitMs, () => timeLimit.abort());
     try {
-      return await runJq({ input, filter }, AbortSignal.any([signal, timeLimit.signal]));
+      return await runJq({ input, filter: definitions + filter }, AbortSignal.any([signal, timeLimit.signal]));
     } catch (error) {
       const { reason } = signal;
       if (reason instanceof InterruptedError) throw new Failure(reason.code, `${label}: ${reason.message}`);

@@ -311,9 +311,9 @@ describe('batch merge', () => {
     expect(readFileSync(join(cwd, 'q.csv'), 'utf8')).toBe(readFileSync(join(cwd, 'all.csv'), 'utf8'));
     const asInput = await runBuilt(['batch', 'merge', 'out.jsonl', '--input', 'rows.csv']);
     expect(asInput.code).toBe(13);
-    const [, hint = ''] = /with (--join rows\.csv --columns text), without --input\n/.exec(asInput.stderr) ?? [];
+    const [, hint = ''] = /with (--join rows\.csv --columns answer=text), without --input\n/.exec(asInput.stderr) ?? [];
     const joined = await runBuilt(['batch', 'merge', 'out.jsonl', ...hint.split(' ')]);
-    expect(joined).toMatchObject({ code: 10, stdout: expect.stringContaining('text\n7,') });
+    expect(joined).toMatchObject({ code: 10, stdout: expect.stringContaining('answer\n7,') });
     const empty = stderr.split('\n').filter((line) => line.includes('is empty in every row'));
     expect(empty).toEqual(
       [
@@ -340,7 +340,7 @@ describe('batch merge', () => {
     expect(renamed).toMatchObject({ code: 0, stderr: expect.not.stringContaining('already') });
     expect(readFileSync(join(cwd, 'all.csv'), 'utf8')).toMatch(/^id,text,score,answer,cost\n7,.*,ok,0\.\d+\n/);
     const doubled = await runBuilt([...merge, 'text']);
-    expect(doubled.stderr).toContain('rows.csv has a column text already; for another name, write new_name=text');
+    expect(doubled.stderr).toContain('text is a column of the table; for that of the results, write new_name=text');
   });
 
   it('stops at a row whose cells are not those that were sent, however they are quoted', async () => {

@@ -4,7 +4,7 @@ import { extname } from 'node:path';
 import { Failure, usageFailure } from '../../errors.ts';
 import { decodeText } from './input-encoding.ts';
 
-interface TableRecord {
+export interface TableRecord {
   readonly cells: readonly string[];
   /** The text of the record, without its line break. */
   readonly raw: string;

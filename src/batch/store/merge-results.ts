@@ -179,7 +179,7 @@ function createMerge(input: BatchInput | undefined) {
       await readTo(Number.POSITIVE_INFINITY);
       const texts = { changed: changed.format(), removed: removed.format() };
       const hint = isTableName(input.label)
-        ? `name a table that --rows sent with --join ${shellWord(input.label)} --columns text, without --input`
+        ? `name a table that --rows sent with --join ${shellWord(input.label)} --columns answer=text, without --input`
         : 'name the input of that batch with --input';
       requireSameInput(input, texts, 'the merged output', hint);
     },

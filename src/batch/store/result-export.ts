@@ -11,7 +11,7 @@ import { shellWord } from '../../output/shell-quote.ts';
 import { mapLines, type Sink } from '../../output/sink.ts';
 import { createFormulaGuard } from '../../results/format-rows.ts';
 import { compileJqFilter, createJqEngine, type JqFilter } from '../../results/jq-filter.ts';
-import { isTableName, openTable, parseDelimiter } from '../read/table-records.ts';
+import { isTableName, openTable, parseDelimiter, type TableRecord } from '../read/table-records.ts';
 
 /** Text, or the digits of a number. */
 type Cell = string | readonly [string];
@@ -26,7 +26,8 @@ const MAX_ROW_BYTES = 256 * 1024 * 1024;
 
 /**
  * Prepares a sink for results that writes the rows of a CSV or TSV file, as they stand there, with columns added: `name=filter` is a jq
- * filter for the result of the row, or one of `resultColumns`, which may also stand alone. A row without a result has empty cells; text is a cell as it is, in quotes if it needs them or if all names have them; other values are JSON. Throws
+ * filter for the result of the row, or one of `resultColumns`, which may also stand alone. Names of columns of the file select these: the
+ * rows then have exactly `columns`, in this order. A row without a result has empty cells; text is a cell as it is, in quotes if it needs them or if all names have them; other values are JSON. Throws
  * usage for columns that cannot be read; the sink throws Failure `safety_check` at a row that differs from the one that was sent.
  * `onMissing` gets the number of each row after the last result.
  */
@@ -44,16 +45,16 @@ export async function prepareJoin(
     );
   if (columns.length === 0)
     throw usageFailure('--join needs --columns', "write --columns 'answer=.response.choices[0].message.content'");
-  const added = columns.flatMap(splitColumns).map(parseColumn);
-  const filter = await compileColumns(added, context);
   const formulas = createFormulaGuard(spreadsheetSafe, report);
   const table = await openJoinTable(displayPath, delimiter, formulas, context.runtime.cwd);
-  for (const [at, { name }] of added.entries())
-    if (table.names.includes(name))
-      await report.warn(`${displayPath} has a column ${name} already; for another name, write new_name=${name}`);
-    else if (added.findIndex((one) => one.name === name) < at)
-      await report.warn(`--columns has two columns ${name}; give each its own name`);
-  const { rowsUpTo, restOfRows, counts } = createRowJoin(table, displayPath, added, onMissing);
+  const isSelected = (name: string): boolean => table.names.includes(name);
+  // A name may have a comma.
+  const entries = columns.flatMap((text) => (isSelected(text) ? [text] : splitColumns(text)));
+  const order = entries.map((entry) => (isSelected(entry) ? entry : parseColumn(entry, table.names)));
+  const added = order.filter((one) => typeof one !== 'string');
+  const filter = await compileColumns(added, context);
+  await warnOfNames(order, added.length < order.length ? [] : table.names, report);
+  const { rowsUpTo, restOfRows, counts } = createRowJoin(table, displayPath, order, onMissing);
   const isFilled = added.map(() => false);
   const errors: (string | undefined)[] = [];
   return (sink) => ({
@@ -66,7 +67,6 @@ export async function prepareJoin(
       for (const [at, result] of results.entries()) {
         const root = rootOf(parseJson(result));
         const digest = firstStringMember(getMember(root, 'checkpoint'), 'row');
-        const before = await rowsUpTo(numberMember(root, 'line') ?? 0, digest, firstStringMember(root, 'id'));
         const made: (Cell | { readonly error: string })[] = JSON.parse(addedCells[at] ?? '[]');
         const cells = made.map((cell, index): Cell => {
           isFilled[index] ||= typeof cell === 'string' ? cell !== '' : !('error' in cell);
@@ -74,7 +74,7 @@ export async function prepareJoin(
           errors[index] ??= cell.error;
           return '';
         });
-        whole += `${before}${table.formatCells(cells)}\n`;
+        whole += await rowsUpTo(numberMember(root, 'line') ?? 0, cells, digest, firstStringMember(root, 'id'));
       }
       return whole;
     }),
@@ -102,7 +102,6 @@ interface AddedColumn {
   readonly filter: string;
 }
 
-// Filters for the columns that most tables want.
 /** Filters for the results of rows, by the names of their columns. */
 export const resultColumns = new Map([
   ['text', '.response.choices[0] | .message.content // .text'],
@@ -115,21 +114,41 @@ export const resultColumns = new Map([
   ['error', '.error.message'],
 ]);
 
+// So that filters can use the names; `error` is jq's own.
+const definitions = `${Array.from(resultColumns, ([name, filter]) => (name === 'error' ? '' : `def ${name}: ${filter};`)).join(' ')}\n`;
+
 // The words of APIs and tools for the text of a response.
 const TEXT_WORD = /^(?:content|answer|response|message|output|result|completion|reply)$/;
 
-function parseColumn(column: string): AddedColumn {
+async function warnOfNames(
+  order: readonly (AddedColumn | string)[],
+  keptNames: readonly string[],
+  { warn }: Pick<Reporter, 'warn'>,
+): Promise<void> {
+  const names = [...keptNames];
+  for (const one of order) {
+    const { name, filter } = typeof one === 'string' ? { name: one, filter: undefined } : one;
+    const own = filter ?? resultColumns.get(name);
+    if (names.includes(name)) await warn(`two columns are called ${name}; give each its own name`);
+    else if (!filter && own && !order.some((other) => typeof other !== 'string' && other.filter === own))
+      await warn(`--columns ${name} is a column of the table; for that of the results, write new_name=${name}`);
+    names.push(name);
+  }
+}
+
+function parseColumn(column: string, tableNames: readonly string[]): AddedColumn {
   const [, name = column, value = column] = /^([^=]+?)\s*=\s*(.+)$/s.exec(column) ?? [];
   const filter = resultColumns.get(value) ?? (value === column ? undefined : value);
+  const nearNames = value === column ? closestMatches(column, tableNames).slice(0, 1) : [];
   const near =
     !/^\w+$/.test(value) || resultColumns.has(value) ? [] : TEXT_WORD.test(value) ? ['text'] : likelyColumns(value);
   const isSeveral = /^\w+=[^\s;=]+(?:[\s;]+\w+=[^\s;=]+)+$/.test(column);
   if (filter !== undefined && near.length === 0 && !isSeveral) return { name, filter };
   const hint = isSeveral
     ? `separate them by commas: --columns ${shellWord(column.replace(/[\s;]+/g, ','))}`
-    : near.length > 0
-      ? `did you mean ${joinWithOr(near.map((one) => (value === column && one !== 'text' ? one : `${name}=${one}`)))}?`
-      : `write name=filter, such as code=.exit_code, with parentheses around a filter with a comma; or a name or name=one of ${[...resultColumns.keys()].join(', ')}`;
+    : near.length + nearNames.length > 0
+      ? `did you mean ${joinWithOr([...nearNames, ...near.map((one) => (value === column && one !== 'text' ? one : `${name}=${one}`))])}?`
+      : `write name=filter, such as code=.exit_code, with parentheses around a filter with a comma; a column of the table; or a name or name=one of ${[...resultColumns.keys()].join(', ')}`;
   throw usageFailure(`--columns cannot be ${JSON.stringify(column)}`, hint);
 }
 
@@ -146,12 +165,12 @@ async function compileColumns(added: readonly AddedColumn[], context: Context): 
   // Each one alone first: the error of an invalid filter shows what was typed.
   for (const { name, filter } of added) {
     const write = (path: string): string => `--columns ${shellWord(`${name}=${belowResponse(path)}`)}`;
-    await compileJqFilter(filter, context, { label: `--columns ${name}`, write, runJq });
+    await compileJqFilter(filter, context, { label: `--columns ${name}`, write, runJq, definitions });
   }
   const toText =
     'if . == null then "" elif type == "string" then . elif type == "number" then [tojson] else tojson end';
   const cells = added.map(({ filter }) => `(try (first((${filter}\n), null) | ${toText}) catch {error: tostring})`);
-  return compileJqFilter(`[${cells.join(', ')}]`, context, { label: '--columns', runJq });
+  return compileJqFilter(`[${cells.join(', ')}]`, context, { label: '--columns', runJq, definitions });
 }
 
 // `.choices` of a result is in its response.
@@ -187,41 +206,56 @@ async function openJoinTable(
         return isQuoted ? `"${cell.replaceAll('"', '""')}"` : cell;
       })
       .join(delimiter);
-  const nextRow = async () => {
-    const { value } = await records.next().catch(fail);
-    const cells = value && guard(value.cells);
-    return value && cells && (cells === value.cells ? value : { ...value, raw: joinCells(cells) });
-  };
+  const nextRow = async () => (await records.next().catch(fail)).value;
   const header = await nextRow();
   // Names in quotes that need none: so has every cell.
   isAllQuoted = header?.cells.length === header?.raw.split(`"${delimiter}"`).length && header?.raw[0] === '"';
+  const formatCells = (cells: readonly Cell[]): string =>
+    joinCells(cells.flatMap((cell): readonly Cell[] => (typeof cell === 'string' ? guard([cell]) : [cell])));
   return {
     names: header?.cells ?? [],
-    head: `${preamble}${header?.raw}`,
-    delimiter,
+    preamble,
+    header,
     nextRow,
-    formatCells: (cells: readonly Cell[]): string =>
-      joinCells(cells.flatMap((cell): readonly Cell[] => (typeof cell === 'string' ? guard([cell]) : [cell]))),
+    formatCells,
+    /** The text of a row, with cells added. */
+    extendRow: ({ cells, raw }: TableRecord, added: readonly Cell[]): string => {
+      const safe = guard(cells);
+      return `${safe === cells ? raw : joinCells(safe)}${delimiter}${formatCells(added)}`;
+    },
   };
 }
 
 // Goes through the rows of a table beside the results, which come in ascending order.
 function createRowJoin(
-  { head, delimiter, nextRow, formatCells }: JoinTable,
+  { names, preamble, header, nextRow, formatCells, extendRow }: JoinTable,
   path: string,
-  added: readonly AddedColumn[],
+  order: readonly (AddedColumn | string)[],
   onMissing: (row: number) => void,
 ) {
-  const emptyCells = delimiter.repeat(added.length);
+  const added = order.filter((one) => typeof one !== 'string');
+  const noCells = added.map((): Cell => ['']);
   const counts = { rows: 0, missing: 0, unproven: 0 };
-  let unwritten = `${head}${delimiter}${formatCells(added.map(({ name }) => name))}\n`;
+  const format = (row: TableRecord, cells: readonly Cell[] = noCells): string => {
+    if (added.length === order.length) return `${extendRow(row, cells)}\n`;
+    const rest = cells.values();
+    // An empty line would not be a row.
+    return `${formatCells(order.map((one) => (typeof one === 'string' ? row.cells[names.indexOf(one)] : rest.next().value) ?? '')) || '""'}\n`;
+  };
+  const addedNames = added.map(({ name }) => name);
+  let unwritten = preamble + (header ? format(header, addedNames) : '');
   return {
     counts,
     /**
-     * The rows before that of a line, and its own up to the added cells; `digest` is that of the row that was sent. Without it,
-     * a cell with the id of the line shows which row it was.
+     * The rows before that of a line, and its own with its cells; `digest` is that of the row that was sent. Without it, a cell
+     * with the id of the line shows which row it was.
      */
-    rowsUpTo: async (line: number, digest: string | undefined, id: string | undefined): Promise<string> => {
+    rowsUpTo: async (
+      line: number,
+      cells: readonly Cell[],
+      digest: string | undefined,
+      id: string | undefined,
+    ): Promise<string> => {
       let text = unwritten;
       unwritten = '';
       for (; counts.rows < line; counts.rows += 1) {
@@ -234,7 +268,7 @@ function createRowJoin(
             hint: 'name the table as --rows sent it, with the same cells in the same order',
           });
         else if (digest === undefined && !(id && found.cells.includes(id))) counts.unproven += 1;
-        text += isWanted ? `${found.raw}${delimiter}` : `${found.raw}${emptyCells}\n`;
+        text += format(found, isWanted ? cells : noCells);
       }
       return text;
     },
@@ -244,7 +278,7 @@ function createRowJoin(
         counts.rows += 1;
         counts.missing += 1;
         onMissing(counts.rows);
-        yield `${found.raw}${emptyCells}\n`;
+        yield format(found);
       }
     },
   };
