@@ -4,8 +4,10 @@ import { recordedUrl } from '../config/destination.ts';
 import { dataDirectory } from '../config/environment.ts';
 import type { Context } from '../context.ts';
 import { type RequestOutcome, toFailure } from '../errors.ts';
+import { formatByteSize } from '../files/byte-size.ts';
 import { firstStringMember, getMember, itemsAt, type JsonDocument, rootOf } from '../json/json-node.ts';
 import { compactJson, writeJson } from '../json/write-json.ts';
+import { pluralize } from '../output/transfer-text.ts';
 import type { AllowedDuplicates, TrainingJob } from '../train/job-history.ts';
 import { createJobHistory, jobHistoryFile, jobStatus } from '../train/job-history.ts';
 import { type BodyDigest, digestBytes } from '../train/stream/upload.ts';
@@ -14,7 +16,7 @@ import type { Settings } from './resolve-settings.ts';
 /** Records the request of a job, and prevents a duplicate. */
 export interface JobGuard {
   readonly onSend: () => Promise<void>;
-  /** Warns of what `onSend` would throw, for a request that is shown. */
+  /** Reports the size of a job that is shown, and warns of what `onSend` would throw. */
   readonly onPreview: () => Promise<void>;
   readonly recordOutcome: (outcome: RequestOutcome) => Promise<void>;
 }
@@ -35,6 +37,10 @@ export function createJobGuard(
       await start;
     },
     onPreview: async () => {
+      const { groups, trajectories, bytes, config = 'null' } = job;
+      const counts = `${groups} ${pluralize(groups, 'group')}, ${trajectories} ${pluralize(trajectories, 'trajectory', 'trajectories')}`;
+      const parameters = config === 'null' ? '' : `, experimental_config ${config}`;
+      await report.note(`the job has ${counts}, ${formatByteSize(bytes)}${parameters}`);
       const failure = await history.findDuplicate(job, allowedHere).catch(toFailure);
       if (failure) await report.warn(`svc would not send this request: ${failure.message}; ${failure.facts.hint}`);
     },

@@ -69,7 +69,7 @@ export async function resolveSettings(
   if (previewFormat && filter)
     throw usageFailure(
       `--${filter.flag} cannot be combined with --${previewFormat}: there is no result to filter`,
-      `remove --${filter.flag}`,
+      previewFormat === 'curl' ? `remove --${filter.flag}` : "pipe the body instead: svc ... --dry-run | jq '<filter>'",
     );
   const format =
     options.view === 'table' ? 'table' : requestedFormat(requestResultKind(operation.result.as, options), options);

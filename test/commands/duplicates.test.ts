@@ -36,7 +36,11 @@ function home(answer: { readonly status?: number; readonly body?: string; readon
 describe('a job that is shown after it was sent', () => {
   it.each(['--dry-run', '--curl'])('%s says that svc would refuse it, and sends nothing', async (preview) => {
     const { run, recorded, env } = home();
-    expect((await run([...train, preview])).stderr).not.toContain('the same job');
+    const first = await run([...train, preview, '--experimental-config', '{"learning_rate":2.50e-5}']);
+    expect(first.stderr).not.toContain('the same job');
+    expect(first.stderr).toMatch(
+      /^svc: the job has 1 group, 2 trajectories, \d+ B, experimental_config \{"learning_rate":2.50e-5\}$/m,
+    );
     await run(train);
     const { code, stderr } = await run([...train, preview]);
     expect([code, stderr]).toEqual([
@@ -50,6 +54,14 @@ describe('a job that is shown after it was sent', () => {
     expect((await run([...train, preview], elsewhere)).stderr).not.toContain('the same job');
     expect(recorded).toHaveLength(1);
   });
+});
+
+it.each([
+  ['--dry-run', 'svc ... --dry-run | jq'],
+  ['--curl', 'remove --jq'],
+])('%s with --jq names the next step', async (preview, step) => {
+  const { code, stderr } = await home().run([...train, preview, '--jq', '.x']);
+  expect([code, stderr]).toEqual([2, expect.stringContaining(step)]);
 });
 
 describe('the same job in the lines of a batch', () => {
