@@ -188,14 +188,20 @@ const paths: { readonly [path in OtherPath]: readonly [credentials: string, resp
   '/report.css': undefined,
   '/page/calls': [ofPage, calls],
   '/page/feedback': ['the same', 'feedback records, in that form'],
-  '/page/jobs': ['the same', 'training jobs, in that form'],
+  '/page/jobs': [
+    'the same',
+    'training jobs, in that form; `experimental_config` and `rewards` are JSON as text, as in `/page/record`, and JSON in `/page/export`',
+  ],
   '/page/chats': ['the same', 'chats, in that form'],
   '/page/record': ['the same', 'with `?table=jobs&id=…`, one of them; of calls and feedback also with `project=`'],
   '/page/trace': [
     'the same',
     'with `?id=…`, the calls of a trace with duration, failure and feedback; the filters of calls mark those that match',
   ],
-  '/page/lint': ['the same', 'with `?job=…`, the findings in a job; with `with=…`, beside those of another'],
+  '/page/lint': [
+    'the same',
+    'with `?job=…`, the findings in a job as elements for display; with `with=…`, beside those of another; scripts read `/page/export?table=jobs` or `svc train log --json`',
+  ],
   '/page/export': [
     'the same',
     'with `?table=…` (`calls`, `feedback`, `jobs` or `chats`), the records that match the filters of that list, as JSON Lines: of calls, those of the traces as they were sent, without feedback',
