@@ -171,13 +171,39 @@ describe('the GitHub action', () => {
     const command = "chat --expect-text 'Name a river' --concurrency 1";
     const { code, commands, log, outputs, summary } = await runAction({ command, batch: 'prompts.jsonl' });
     expect(code, log).toBe(10);
-    expect(outputs).toEqual({ 'exit-code': '10', output: 'svc-results.jsonl', done: '1', failed: '2' });
+    expect(outputs).toEqual({ 'exit-code': '10', output: 'svc-results.jsonl', done: '1', failed: '2', unsent: '0' });
     expect(summary).toMatch(
       /^### svc chat: 1 of 3 succeeded\n[\s\S]*expectation failed[^\n]* \| 2 \| line 2, line 3 \|\n/,
     );
     expect(commands).toEqual([
       expect.stringMatching(/^::error file=prompts\.jsonl,line=2::2 × expectation failed: --expect-text [^\n]*$/),
     ]);
+  });
+
+  it('runs rows of a table as a batch', async () => {
+    const prepare = (cwd: string): void => writeFileSync(join(cwd, 'a.csv'), 'text\nriver\n"la\nke"\n');
+    const given = { command: "chat 'Name a {{text}}' --expect-text river", rows: 'a.csv' };
+    const { code, commands, log, outputs, made } = await runAction(given, prepare);
+    expect(code, log).toBe(10);
+    expect(outputs).toEqual({
+      ...{ 'exit-code': '10', output: 'svc-results.jsonl' },
+      ...{ done: '1', failed: '1', unsent: '0' },
+    });
+    expect(made).toContain('svc-results.jsonl');
+    expect(commands).toEqual([expect.stringMatching(/^::error file=a\.csv::row 2: 1 × expectation failed: [^\n]*$/)]);
+    const both = await runAction({ ...given, batch: 'prompts.jsonl' }, prepare);
+    expect([both.code, both.sent]).toEqual([2, []]);
+  });
+
+  it('says how many lines were not sent to a service that is down', async () => {
+    const down = { SVC_BASE_URL: 'http://127.0.0.1:9' };
+    const { code, outputs } = await runAction(
+      { command: 'chat --max-outage 1s', batch: 'prompts.jsonl' },
+      undefined,
+      down,
+    );
+    expect(code).toBe(10);
+    expect(outputs).toMatchObject({ done: '0', failed: '0', unsent: '3' });
   });
 
   it('names files by the workspace, also those of another working directory', async () => {
@@ -292,7 +318,7 @@ describe('the GitHub action', () => {
     ['chat hi --set user=@secret.txt', /@ reads a file/],
     ['chat hi --set=a.b:=@secret.txt', /@ reads a file/],
     ['chat hi -s@secret.txt', /@ reads a file/],
-    ['chat --rows secret.txt', /input arguments/],
+    ['chat --rows secret.txt', /input of its own/],
     ['chat hi --summary x.md', /adds --summary itself/],
     ['chat hi --junit x.xml', /input arguments/],
     ['chat hi -o x', /-o is an input/],
@@ -387,7 +413,7 @@ describe('the GitHub action', () => {
     expect((await runAction({ ...given, batch: 'none.jsonl' }, stale)).outputs.done).toBe(undefined);
     const output = 'a\ndone=99\nfailed<<x\n7\nx\nb';
     const named = await runAction({ ...given, output });
-    expect(named.outputs).toEqual({ 'exit-code': '0', output, done: '3', failed: '0' });
+    expect(named.outputs).toEqual({ 'exit-code': '0', output, done: '3', failed: '0', unsent: '0' });
     for (const wrong of ['', '-'])
       expect(await runAction({ ...given, output: wrong })).toMatchObject({
         code: 2,
