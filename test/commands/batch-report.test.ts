@@ -99,6 +99,25 @@ describe('a comparison', () => {
     expect(same.text).toMatch(/^Latency p50 .*\+\S+ m?s, worse$/m);
   });
 
+  it('judges the latency of lines without retries, and shows none if all had some', async () => {
+    const cwd = temporaryDirectory();
+    const checkpoint = { input: '0123456789abcdef', run: 'r', operation: '/v1/chat/completions', shard: '1/1' };
+    const output = (retried: number): string =>
+      Array.from({ length: 24 }, (_, at) => {
+        const [attempts, ms] = at < retried ? [2, 1880] : [1, 1000];
+        return `${JSON.stringify({ line: at + 1, exit_code: 0, applied: 'yes', attempts, ms, ended_at: new Date(1e12 + 1000 * at), checkpoint })}\n`;
+      }).join('');
+    writeFileSync(join(cwd, 'a.jsonl'), output(0));
+    writeFileSync(join(cwd, 'b.jsonl'), output(6));
+    const { text, json } = await compare(cwd);
+    for (const percent of [50, 90, 99])
+      expect(text).toMatch(new RegExp(`^Latency p${percent} without retries +1 s +1 s *$`, 'm'));
+    expect(text).toMatch(/^Retries .*\+6, worse$/m);
+    expect(json.reports[1]).toMatchObject({ latency_ms: { p90: 1880 }, unretried_latency_ms: { p90: 1000 } });
+    writeFileSync(join(cwd, 'b.jsonl'), output(24));
+    expect((await compare(cwd)).text).toMatch(/^Latency p50 without retries +1 s +not reported *$/m);
+  });
+
   it('counts the lines that it leaves out, with the output that lacks them, and those without a response in both', async () => {
     const { cwd } = await finishedBatch();
     const all = readFileSync(join(cwd, 'out.jsonl'), 'utf8').trimEnd().split('\n');

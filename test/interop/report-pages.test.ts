@@ -339,7 +339,7 @@ describe.skipIf(!executablePath)('the page of', () => {
         ),
       );
       expect(await page.locator('tr', { hasText: 'Latency p50' }).locator('td').allTextContents()).toEqual([
-        'Latency p50',
+        'Latency p50 without retries',
         ...p50.map(duration),
         `+${duration((p50[1] ?? 0) - (p50[0] ?? 0))}, worse`,
       ]);

@@ -15,8 +15,9 @@ export function createBatchStatistics() {
     byStatus: { done: 0, failed: 0, unknown: 0, unsent: 0 },
     retries: 0,
     causes: new Map<string, CauseGroup>(),
-    /** Milliseconds of the lines that were sent. */
+    /** Milliseconds of the lines that were sent, with the waits of their retries, and of those without retries. */
     latency: createDistribution(1, true),
+    unretriedLatency: createDistribution(1, true),
     promptTokens: createDistribution(1, true),
     completionTokens: createDistribution(1, true),
     totals: createFactTotals(),
@@ -65,6 +66,7 @@ export function addResult(statistics: BatchStatistics, facts: ResultFacts): void
   statistics.retries += Math.max(0, attempts - 1);
   if (status === 'unsent') return;
   if (attempts > 0) statistics.latency.add(milliseconds);
+  if (attempts === 1) statistics.unretriedLatency.add(milliseconds);
   for (const [distribution, name] of [
     [statistics.promptTokens, 'prompt_tokens'],
     [statistics.completionTokens, 'completion_tokens'],

@@ -109,7 +109,7 @@ const courseTitles = [
 ] as const;
 
 export function reportJson({ statistics, expectations, unsent }: BatchReport): { readonly [name: string]: JsonValue } {
-  const { byStatus, retries, latency, promptTokens, completionTokens, totals } = statistics;
+  const { byStatus, retries, latency, unretriedLatency, promptTokens, completionTokens, totals } = statistics;
   const { done, failed, unknown } = byStatus;
   return {
     lines: done + failed + unknown,
@@ -130,16 +130,18 @@ export function reportJson({ statistics, expectations, unsent }: BatchReport): {
       ['tokens', promptTokens.count()],
       ...Array.from(totals.sums, ([name, { count }]) => [name, count]),
     ]),
-    latency_ms: Object.fromEntries([
-      ...percentiles.map((percent) => [`p${percent}`, latency.percentile(percent)]),
-      ['max', latency.max()],
-    ]),
+    latency_ms: latencyJson(latency),
+    unretried_latency_ms: latencyJson(unretriedLatency),
     held_back: Object.fromEntries(statistics.heldBy),
     over_time: sliceTime(statistics).map(({ from, seconds, inFlight, perSecond, notDonePerSecond }) => ({
       ...{ from: new Date(from * 1000).toISOString(), seconds, in_flight: inFlight },
       ...{ lines_per_second: perSecond, not_done_per_second: notDonePerSecond },
     })),
   };
+}
+
+function latencyJson({ percentile, max }: Distribution): JsonValue {
+  return Object.fromEntries([...percentiles.map((percent) => [`p${percent}`, percentile(percent)]), ['max', max()]]);
 }
 
 /** The figures of two reports beside each other, and the lines that changed, as text. */
@@ -178,15 +180,13 @@ export function changeLines(
 
 export function comparisonJson(reports: readonly [BatchReport, BatchReport], comparison: Comparison): JsonValue {
   const { compared, failedInBoth, onlyFirst, onlySecond, changes } = comparison;
-  const changed = lineChanges.map(([name]) => {
-    return [name, { count: changes[name].count(), examples: changes[name].values() }] as const;
-  });
+  const examplesOf = ({ count, values }: Comparison['changes']['worse']) => ({ count: count(), examples: values() });
   return {
     reports: reports.map((report) => ({ file: report.name, ...reportJson(report) })),
     lines: { compared, only_first: onlyFirst, only_second: onlySecond },
     failed_in_both: failedInBoth,
     not_comparable: incomparableFigures(reports),
-    ...Object.fromEntries(changed),
+    ...Object.fromEntries(lineChanges.map(([name]) => [name, examplesOf(changes[name])])),
   };
 }
 
@@ -206,8 +206,7 @@ interface Figure {
   readonly needsSame?: 'checks' | 'latency';
 }
 
-const LATENCY_TOLERANCE = 0.1;
-const COST_TOLERANCE = 0.1;
+const tolerant = { more: 'worse', tolerance: 0.1 } as const;
 
 export const figures: readonly Figure[] = [
   countFigure('Lines', ({ byStatus: { done, failed, unknown } }) => done + failed + unknown),
@@ -222,16 +221,18 @@ export const figures: readonly Figure[] = [
   sumFigure('Prompt tokens', ({ promptTokens }) => ({ sum: promptTokens.sum(), count: promptTokens.count() })),
   sumFigure('Completion tokens', ({ completionTokens: { sum, count } }) => ({ sum: sum(), count: count() })),
   sumFigure('Cached tokens', ({ totals }) => totals.sums.get('cached_tokens')),
-  {
-    ...sumFigure('Cost', ({ totals }) => totals.sums.get('cost')),
-    ...{ more: 'worse', format: String, tolerance: COST_TOLERANCE },
-  },
+  { ...sumFigure('Cost', ({ totals }) => totals.sums.get('cost')), ...tolerant, format: String },
   countFigure('Empty responses', ({ totals: { counts } }) => Number(counts.get('empty_responses') ?? 0), 'worse'),
-  ...percentiles.map((percent) => ({
-    ...countFigure(`Latency p${percent}`, ({ latency }) => latency.percentile(percent), 'worse'),
-    ...({ format: formatMilliseconds, tolerance: LATENCY_TOLERANCE, needsSame: 'latency' } as const),
-  })),
+  ...percentiles.map(latencyFigure),
 ];
+
+// Without the waits of retries.
+function latencyFigure(percent: number): Figure {
+  const read: Figure['read'] = ({ statistics: { unretriedLatency: latency } }) =>
+    latency.count() > 0 ? latency.percentile(percent) : undefined;
+  const label = `Latency p${percent} without retries`;
+  return { label, read, format: formatMilliseconds, ...tolerant, needsSame: 'latency' };
+}
 
 function countFigure(label: string, read: (statistics: BatchStatistics) => number, more?: Figure['more']): Figure {
   return { label, format: formatCount, read: ({ statistics }) => read(statistics), more };
