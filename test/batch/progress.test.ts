@@ -19,6 +19,12 @@ it.each([
     '1,200 of about 4,012 lines (29 %), 10 failed, 120/s, 24 s left, up to 8 in flight',
   ],
   [
+    'with unknown lines, as in the summary',
+    { ...counts(0, 0, 40, 4000, 32), byStatus: { done: 23, failed: 3, unknown: 6, unsent: 0 } },
+    4000,
+    '32 of 40 lines (80 %), 3 failed, 6 unknown, 3/s, 3 s left, up to 8 in flight',
+  ],
+  [
     'when all is read',
     counts(30, 2, 40, 4000),
     4000,

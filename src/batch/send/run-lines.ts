@@ -189,6 +189,7 @@ export function formatBatchProgress(
   limit = Number.POSITIVE_INFINITY,
 ): string {
   const { failed, unknown } = tally.byStatus;
+  const notDone = Object.entries({ failed, unknown }).filter(([, count]) => count > 0);
   const lines = totalLines(tally);
   const reason = stopReason();
   if (reason) {
@@ -205,7 +206,7 @@ export function formatBatchProgress(
     total
       ? `${formatCount(lines)} of ${about}${formatCount(total)} ${pluralize(total, 'line')} (${formatPercent(lines, total)})`
       : `${formatCount(lines)} ${pluralize(lines, 'line')}`,
-    ...(failed + unknown > 0 ? [`${formatCount(failed + unknown)} failed`] : []),
+    ...notDone.map(([name, count]) => `${formatCount(count)} ${name}`),
     `${Math.round(linesPerSecond)}/s`,
     ...(total && linesPerSecond > 0 ? [`${formatSeconds((total - lines) / linesPerSecond)} left`] : []),
     describeProgress(),

@@ -113,7 +113,7 @@ export const helpTopics: { readonly [name in (typeof helpTopicNames)[number]]: (
   ],
   retries: () => [
     prose(
-      'svc retries a request after a transient failure if that is safe: up to 3 times (--retries N, 0 disables), with increasing random delays of up to 20 s, within one time limit (--timeout). Retry-After is a minimum; above 60 s, or beyond the time limit, svc gives up at once. Each retry is reported on stderr.',
+      'svc retries a request after a transient failure if that is safe: up to 3 times (--retries N, 0 disables), with increasing random delays of up to 20 s, within one time limit (--timeout). Retry-After is a minimum; above 60 s, or beyond the time limit, svc gives up at once. Each retry is reported on stderr; a batch reports their number.',
     ),
     definitions('Retried, by operation', {
       'feedback schema': 'After every transient failure: it only reads',
