@@ -4,7 +4,15 @@ import type { Context } from '../../context.ts';
 import { safetyFailure, usageFailure } from '../../errors.ts';
 import { closestMatches, joinWithOr } from '../../fields/closest-match.ts';
 import { unreadableInputFailure } from '../../files/read-input.ts';
-import { firstStringMember, getMember, kindOf, numberMember, rawText, rootOf } from '../../json/json-node.ts';
+import {
+  firstStringMember,
+  getMember,
+  type JsonNode,
+  kindOf,
+  numberMember,
+  rawText,
+  rootOf,
+} from '../../json/json-node.ts';
 import { parseJson } from '../../json/parse-json.ts';
 import type { Reporter } from '../../output/reporter.ts';
 import { shellWord } from '../../output/shell-quote.ts';
@@ -47,13 +55,12 @@ export async function prepareJoin(
     throw usageFailure('--join needs --columns', "write --columns 'answer=.response.choices[0].message.content'");
   const formulas = createFormulaGuard(spreadsheetSafe, report);
   const table = await openJoinTable(displayPath, delimiter, formulas, context.runtime.cwd);
-  const isSelected = (name: string): boolean => table.names.includes(name);
   // A name may have a comma.
-  const entries = columns.flatMap((text) => (isSelected(text) ? [text] : splitColumns(text)));
-  const order = entries.map((entry) => (isSelected(entry) ? entry : parseColumn(entry, table.names)));
-  const added = order.filter((one) => typeof one !== 'string');
+  const entries = columns.flatMap((text) => (table.names.includes(text) ? [text] : splitColumns(text)));
+  const order = entries.map((entry) => parseColumn(entry, table.names));
+  const added = order.flatMap(({ name, filter }) => (filter === undefined ? [] : [{ name, filter }]));
   const filter = await compileColumns(added, context);
-  await warnOfNames(order, added.length < order.length ? [] : table.names, report);
+  await warnOfNames(order, table.names, report);
   const { rowsUpTo, restOfRows, counts } = createRowJoin(table, displayPath, order, onMissing);
   const isFilled = added.map(() => false);
   const errors: (string | undefined)[] = [];
@@ -66,7 +73,6 @@ export async function prepareJoin(
       let whole = '';
       for (const [at, result] of results.entries()) {
         const root = rootOf(parseJson(result));
-        const digest = firstStringMember(getMember(root, 'checkpoint'), 'row');
         const made: (Cell | { readonly error: string })[] = JSON.parse(addedCells[at] ?? '[]');
         const cells = made.map((cell, index): Cell => {
           isFilled[index] ||= typeof cell === 'string' ? cell !== '' : !('error' in cell);
@@ -74,7 +80,7 @@ export async function prepareJoin(
           errors[index] ??= cell.error;
           return '';
         });
-        whole += await rowsUpTo(numberMember(root, 'line') ?? 0, cells, digest, firstStringMember(root, 'id'));
+        whole += await rowsUpTo(root, cells);
       }
       return whole;
     }),
@@ -97,10 +103,12 @@ export async function prepareJoin(
   });
 }
 
-interface AddedColumn {
+/** One of the table has no filter. */
+interface Column {
   readonly name: string;
-  readonly filter: string;
+  readonly filter?: string;
 }
+type AddedColumn = Required<Column>;
 
 /** Filters for the results of rows, by the names of their columns. */
 export const resultColumns = new Map([
@@ -120,34 +128,33 @@ const definitions = `${Array.from(resultColumns, ([name, filter]) => (name === '
 // The words of APIs and tools for the text of a response.
 const TEXT_WORD = /^(?:content|answer|response|message|output|result|completion|reply)$/;
 
-async function warnOfNames(
-  order: readonly (AddedColumn | string)[],
-  keptNames: readonly string[],
-  { warn }: Pick<Reporter, 'warn'>,
-): Promise<void> {
-  const names = [...keptNames];
-  for (const one of order) {
-    const { name, filter } = typeof one === 'string' ? { name: one, filter: undefined } : one;
-    const own = filter ?? resultColumns.get(name);
+async function warnOfNames(order: readonly Column[], tableNames: readonly string[], { warn }: Reporter): Promise<void> {
+  const selected = order.flatMap(({ name, filter }) => (filter === undefined ? name : []));
+  // A header may have a name twice.
+  const names = tableNames.filter((name, at) => selected.length === 0 || tableNames.indexOf(name) < at);
+  for (const { name, filter } of order) {
+    const own = filter === undefined && resultColumns.get(name);
     if (names.includes(name)) await warn(`two columns are called ${name}; give each its own name`);
-    else if (!filter && own && !order.some((other) => typeof other !== 'string' && other.filter === own))
+    else if (own && !order.some((one) => one.filter === own))
       await warn(`--columns ${name} is a column of the table; for that of the results, write new_name=${name}`);
     names.push(name);
   }
 }
 
-function parseColumn(column: string, tableNames: readonly string[]): AddedColumn {
+function parseColumn(column: string, tableNames: readonly string[]): Column {
+  if (tableNames.includes(column)) return { name: column };
   const [, name = column, value = column] = /^([^=]+?)\s*=\s*(.+)$/s.exec(column) ?? [];
   const filter = resultColumns.get(value) ?? (value === column ? undefined : value);
-  const nearNames = value === column ? closestMatches(column, tableNames).slice(0, 1) : [];
-  const near =
+  const known =
     !/^\w+$/.test(value) || resultColumns.has(value) ? [] : TEXT_WORD.test(value) ? ['text'] : likelyColumns(value);
+  const near = known.map((one) => (value === column && one !== 'text' ? one : `${name}=${one}`));
+  if (value === column) near.unshift(...closestMatches(column, tableNames).slice(0, 1));
   const isSeveral = /^\w+=[^\s;=]+(?:[\s;]+\w+=[^\s;=]+)+$/.test(column);
-  if (filter !== undefined && near.length === 0 && !isSeveral) return { name, filter };
+  if (filter !== undefined && known.length === 0 && !isSeveral) return { name, filter };
   const hint = isSeveral
     ? `separate them by commas: --columns ${shellWord(column.replace(/[\s;]+/g, ','))}`
-    : near.length + nearNames.length > 0
-      ? `did you mean ${joinWithOr([...nearNames, ...near.map((one) => (value === column && one !== 'text' ? one : `${name}=${one}`))])}?`
+    : near.length > 0
+      ? `did you mean ${joinWithOr(near)}?`
       : `write name=filter, such as code=.exit_code, with parentheses around a filter with a comma; a column of the table; or a name or name=one of ${[...resultColumns.keys()].join(', ')}`;
   throw usageFailure(`--columns cannot be ${JSON.stringify(column)}`, hint);
 }
@@ -230,32 +237,28 @@ async function openJoinTable(
 function createRowJoin(
   { names, preamble, header, nextRow, formatCells, extendRow }: JoinTable,
   path: string,
-  order: readonly (AddedColumn | string)[],
+  order: readonly Column[],
   onMissing: (row: number) => void,
 ) {
-  const added = order.filter((one) => typeof one !== 'string');
+  const added = order.filter(({ filter }) => filter !== undefined);
   const noCells = added.map((): Cell => ['']);
   const counts = { rows: 0, missing: 0, unproven: 0 };
   const format = (row: TableRecord, cells: readonly Cell[] = noCells): string => {
     if (added.length === order.length) return `${extendRow(row, cells)}\n`;
     const rest = cells.values();
+    const all = order.map((one) => (one.filter === undefined ? row.cells[names.indexOf(one.name)] : rest.next().value));
     // An empty line would not be a row.
-    return `${formatCells(order.map((one) => (typeof one === 'string' ? row.cells[names.indexOf(one)] : rest.next().value) ?? '')) || '""'}\n`;
+    return `${formatCells(all.map((cell) => cell ?? '')) || '""'}\n`;
   };
   const addedNames = added.map(({ name }) => name);
   let unwritten = preamble + (header ? format(header, addedNames) : '');
   return {
     counts,
-    /**
-     * The rows before that of a line, and its own with its cells; `digest` is that of the row that was sent. Without it, a cell
-     * with the id of the line shows which row it was.
-     */
-    rowsUpTo: async (
-      line: number,
-      cells: readonly Cell[],
-      digest: string | undefined,
-      id: string | undefined,
-    ): Promise<string> => {
+    /** The rows before that of a result, and its own with its cells: the digest of the row that was sent, or the id, shows that it is. */
+    rowsUpTo: async (result: JsonNode | undefined, cells: readonly Cell[]): Promise<string> => {
+      const line = numberMember(result, 'line') ?? 0;
+      const digest = firstStringMember(getMember(result, 'checkpoint'), 'row');
+      const id = firstStringMember(result, 'id');
       let text = unwritten;
       unwritten = '';
       for (; counts.rows < line; counts.rows += 1) {
