@@ -329,25 +329,15 @@ function openAiResult(line: string): string {
   const customId =
     hasId && kindOf(id) === 'string' ? rawText(id) : JSON.stringify(hasId ? rawText(id) : `line-${number}`);
   const status = numberMember(root, 'status');
-  const failure = {
-    code: firstStringMember(error, 'code') ?? null,
-    message: firstStringMember(error, 'message') ?? null,
-  };
+  const [code = null, message = null] = ['code', 'message'].map((name) => firstStringMember(error, name));
+  const failure = JSON.stringify({ code, message });
   // That of the service, or else of svc.
   const received = response ?? getMember(error, 'body');
-  const body = received ? rawText(received) : JSON.stringify({ error: failure });
-  const requestId = JSON.stringify(
-    firstStringMember(root, 'request_id') ??
-      firstStringMember(error, 'request_id') ??
-      firstStringMember(response, 'id') ??
-      null,
-  );
-  const members = [
-    `"id":"batch_req_${number}"`,
-    `"custom_id":${customId}`,
-    `"response":${status === undefined ? 'null' : `{"status_code":${status},"request_id":${requestId},"body":${body}}`}`,
-    // The service refused the request in its response; any other failure is one of sending it.
-    `"error":${error && status === undefined ? JSON.stringify(failure) : 'null'}`,
-  ];
-  return `{${members.join(',')}}`;
+  const body = received ? rawText(received) : `{"error":${failure}}`;
+  const [ofLine, ofError] = [root, error].map((node) => firstStringMember(node, 'request_id'));
+  const requestId = JSON.stringify(ofLine ?? ofError ?? firstStringMember(response, 'id') ?? null);
+  const answer = `{"status_code":${status},"request_id":${requestId},"body":${body}}`;
+  // The service refused the request in its response; any other failure is one of sending it.
+  const [ofService, ofSending] = status === undefined ? ['null', error ? failure : 'null'] : [answer, 'null'];
+  return `{"id":"batch_req_${number}","custom_id":${customId},"response":${ofService},"error":${ofSending}}`;
 }

@@ -45,12 +45,8 @@ export async function runBatchMerge({ args, options }: Invocation<MergeOptions>,
     return input === undefined ? undefined : openBatchInput(input, runtime, lineSplitter(maxLineBytes));
   };
   // A missing input fails when it is opened.
-  const isFile = (path: string): Promise<boolean> =>
-    stat(resolve(runtime.cwd, path)).then(
-      (found) => found.isFile(),
-      () => true,
-    );
-  const isInputReadOnce = input !== undefined && (input === '-' || !(await isFile(input)));
+  const found = await stat(resolve(runtime.cwd, input ?? '')).catch(() => undefined);
+  const isInputReadOnce = input !== undefined && (input === '-' || found?.isFile() === false);
   const merged = await mergeResults(outputs, openInput, isInputReadOnce);
   const wrap = await prepareExport(filter, options, context, (row) => {
     if (input === undefined) merged.missing.add(row);
