@@ -129,7 +129,7 @@ export const mergeFlags = flagGroup('Common', {
   },
   '--delimiter <character>': { summary: 'What separates the cells of --join', default: 'found in the header' },
   '--columns <name=filter>...':
-    'Columns that --join adds: jq filters for the result of the row, such as a=.x,b=.y, or names, such as text,latency_ms,cost; columns of the table among them select exactly these columns (repeatable)',
+    'Columns that --join adds: jq filters for the result of the row, such as a=.x,b=.y, or names, such as text,latency_ms,cost; if one is a column of the table, the output has exactly those listed (repeatable)',
   ...spreadsheetFlag,
   '--output-format <openai>': {
     summary: 'Write the results as OpenAI batches have them',
