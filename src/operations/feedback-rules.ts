@@ -96,8 +96,10 @@ function* typeProblems(body: JsonNode, name: string, type: string, rules: Feedba
   if (!payload) return;
   const [key, must, isValid] = payload;
   const value = getMember(getMember(body, 'payload'), key);
-  if (!value || (isValid && !(kindOf(value) === 'string' && isValid(stringOf(value)))))
-    yield { ...rule(key, value ? `must ${must}` : `is required for feedback_type ${type}`), path: ['payload', key] };
+  if (value && (!isValid || (kindOf(value) === 'string' && isValid(stringOf(value))))) return;
+  const problem = value ? `must ${must}` : `is required for feedback_type ${type}`;
+  const hint = '; to take it back, replace it with feedback_type "retracted" and payload {}';
+  yield { ...rule(key, isValid && !isSet(value) ? problem + hint : problem), path: ['payload', key] };
 }
 
 function* agentProblems(body: JsonNode): Iterable<BrokenRule> {

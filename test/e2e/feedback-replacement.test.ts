@@ -239,3 +239,16 @@ describe('what the server rejects after the deletion is announced before sending
     ]);
   });
 });
+
+it.each(['note', 'reaction'])('the warning about an empty %s says what takes it back on every server', async (kind) => {
+  const record = typed(`wandb.${kind}.1`, { payload: {} });
+  const { stderr } = await replace(record, [stored], []);
+  const [, type = '', payload = ''] =
+    /to take it back, replace it with feedback_type "(\w+)" and payload (\S+);/.exec(stderr) ?? [];
+  const advised = await replace(
+    { ...record, ...typed(type, { payload: JSON.parse(payload) }) },
+    [stored],
+    ['--strict'],
+  );
+  expect(advised.stderr).toBe('');
+});

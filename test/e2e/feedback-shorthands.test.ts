@@ -42,6 +42,8 @@ describe('feedback from the shell', () => {
     [['--call-id', 'svc:///a/b/call/x'], '--call-id takes an id'],
     [['--note', 'x', '--emoji', 'y'], '--note cannot be combined with --emoji'],
     [['--note', 'x', '--feedback-type', 'y'], '--note cannot be combined with --feedback-type'],
+    [['--emoji', 'x', '--payload', '{}'], `write: --feedback-type wandb.reaction.1 --payload '{"emoji":"<text>"}'`],
+    [['--note', 'x', '--payload', '{}'], `write: --feedback-type wandb.note.1 --payload '{"note":"<text>"}'`],
     [['--emoji', 'x', '--set', 'feedback_type=y'], '--emoji and --set feedback_type set the same field'],
     [['--score', '1', '--payload', '{}'], '--score cannot be combined with --payload'],
     [['--score', '1', '--set', 'payload:={}'], '--score and --set payload set the same field'],

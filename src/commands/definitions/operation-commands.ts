@@ -14,7 +14,7 @@ import {
 import type { Argument, Command, RunCommand } from '../../command.ts';
 import { findSetting, serviceFlags } from '../../config/settings.ts';
 import { joinWithOr } from '../../fields/closest-match.ts';
-import { type Field, fieldFlag } from '../../fields/field.ts';
+import { type Field, fieldFlag, flagName } from '../../fields/field.ts';
 import { type Flag, type FlagList, flagGroup, joinFlags } from '../../flag.ts';
 import { allOperations } from '../../operations/all-operations.ts';
 import { chatOperation } from '../../operations/chat.ts';
@@ -73,10 +73,14 @@ function operationFieldFlag({ arguments: given, shorthands = {} }: Operation, na
 }
 
 function shorthandFlags(name: string, shorthand: Shorthand): readonly Flag[] {
-  const { kind, short, summary, conflicts } = shorthand;
+  const { kind, short, summary, conflicts = [] } = shorthand;
+  const implied = kind === 'part' ? Object.entries(shorthand.implies ?? {}) : [];
+  const [whole = '', part] = shorthand.sets?.[0]?.split('.') ?? [];
+  const written = implied.map(([field, text]) => `--${flagName(field)} ${text} --${whole} '{"${part}":"<text>"}'`);
+  const instead = Object.fromEntries(written.map((flags) => [whole, `write: ${flags}`]));
   const value = kind === 'part' && shorthand.part === 'number' ? ' <x>' : shorthandValues[kind];
   const form = `${short ? `-${short}, ` : ''}--${name}${value}`;
-  return flagGroup('Common', { [form]: conflicts ? { summary, conflicts } : summary });
+  return flagGroup('Common', { [form]: { summary, conflicts, instead } });
 }
 
 const shorthandValues: { readonly [kind in Shorthand['kind']]: string } = {
