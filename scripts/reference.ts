@@ -204,12 +204,48 @@ const paths: { readonly [path in OtherPath]: readonly [credentials: string, resp
   ],
   '/page/export': [
     'the same',
-    'with `?table=…` (`calls`, `feedback`, `jobs` or `chats`), the records that match the filters of that list, as JSON Lines: of calls, those of the traces as they were sent, without feedback',
+    'with `?table=…` (`calls`, `feedback`, `jobs` or `chats`), the records that match the filters of that list, as JSON Lines: of calls, those of the traces, without feedback',
   ],
   '/page/login': ['none', 'POST: exchanges the code of a login link for a token of the page'],
   '/healthz': ['none', '200 while the data can be used, else 503'],
   '/metrics': ['Basic', 'counts and durations of requests, in the text format of Prometheus'],
 };
+
+// Run by test/e2e/documentation.test.ts.
+const pageRecipes = [
+  'Scripts read them with curl, here after a failed command, a chat and a job. The file keeps the password out of the list of processes:',
+  `\`\`\`sh
+printf 'user = "%s:%s"\\n' "$EXAMPLE_USERNAME" "$EXAMPLE_PASSWORD" > curlrc
+export SVC_USERNAME="$EXAMPLE_USERNAME" SVC_PASSWORD="$EXAMPLE_PASSWORD" SVC_TOKEN="$EXAMPLE_TOKEN"
+export SVC_BASE_URL=https://api.example.com SVC_PROJECT_ID=acme/bot
+svc call run -q --exit-feedback -- false || echo "exit code $?"
+svc chat -q -m small --no-stream "Name a river"
+svc train groups.jsonl --model-id 0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05
+\`\`\``,
+  'The slowest failed trace:',
+  `\`\`\`console
+$ curl -sfK curlrc 'https://api.example.com/page/calls?failed=yes&sort=duration' | jq -c '.rows[0]'
+{"trace":"...","project_id":"acme/bot","id":"...","name":"false","op":"false","startedMs":...,"durationMs":...,"calls":1,"failed":1,"feedback":["exit exit_code=1"],"matches":[{"project_id":"acme/bot","id":"...","name":"false"}]}
+\`\`\``,
+  'In lists, the JSON of a record is a string, because a browser would round its numbers; in exports, it is JSON:',
+  `\`\`\`console
+$ curl -sfK curlrc https://api.example.com/page/feedback | jq -c '.rows[0].record |= fromjson | .rows[0]'
+{"project_id":"acme/bot","id":"...","feedback_type":"exit","trigger_ref":null,"record":{...},"svc_user_id":"...","created_at":...}
+$ curl -sfK curlrc 'https://api.example.com/page/export?table=feedback' | jq -c .record
+{"project_id":"acme/bot","feedback_id":"...","id":"...","feedback_type":"exit","svc_ref":"svc:///acme/bot/call/...","payload":{"command":"false","exit_code":1,"signal":null,"duration_ms":...}}
+$ curl -sfK curlrc 'https://api.example.com/page/export?table=jobs' | jq -c .
+{"id":"...","model_id":"0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05","experimental_config":null,"rewards":{"groups":3,"without signal":0,"trajectories":8,...},"created_at":...}
+$ curl -sfK curlrc 'https://api.example.com/page/export?table=chats' | jq -c '.request |= fromjson'
+{"id":"...","request":{"messages":[{"role":"user","content":"Name a river"}],"model":"small","stream":false},"response":"...","status":200,"duration_ms":...,"created_at":...}
+\`\`\``,
+  'The lines of calls have columns of the service beside `start`, the call as it was sent. Without them, and with `record` alone of feedback, they can be sent again:',
+  `\`\`\`console
+$ curl -sfK curlrc 'https://api.example.com/page/export?table=calls' > calls.jsonl; jq -c . calls.jsonl
+{"project_id":"acme/bot","id":"...","trace_id":"...","start":{"project_id":"acme/bot",...},"created_at":...}
+$ jq -c '{start}' calls.jsonl | svc call start --local -q --batch - | jq .response.id
+"..."
+\`\`\``,
+];
 
 function localServiceSection(): string[] {
   return [
@@ -227,6 +263,7 @@ function localServiceSection(): string[] {
         [...filterNames(table), 'from', 'until'].map((name) => `\`${name}\``).join(', '),
       ]),
     ),
+    ...pageRecipes,
     'It rejects requests with a `Host` that is not loopback, requests from another origin or site, and compressed bodies (415). Its limits:',
     markdownTable(['limit', 'value'], limitRows()),
     'The service responds to a write only after the data is on disk. Concurrent writes share one commit. The embedded database uses a write-ahead log with full synchronization: the files `svc.db-wal` and `svc.db-shm` exist beside it while it is in use, and after a crash `svc.db-wal` holds committed data. Do not write to the database with other programs: their checkpoints can lose data. The service accepts other requests while it stores a training job; a job is visible only when it is complete.',

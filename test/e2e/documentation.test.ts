@@ -9,6 +9,7 @@ import { temporaryDirectory } from '../support/svc.ts';
 const root = new URL('../../', import.meta.url).pathname;
 const pages = [
   'README.md',
+  'docs/reference/local-service.md',
   ...['docs', 'docs/internals'].flatMap((directory) =>
     readdirSync(join(root, directory))
       .filter((name) => name.endsWith('.md'))
