@@ -168,15 +168,8 @@ export function createJobRewards() {
       const { count, finiteCount, mean, min, max } = rewards;
       const range = count === 0 ? {} : { min: new RawJson(min), max: new RawJson(max) };
       const bars = histogram.bins(MAX_CHART_BINS).map((bin) => bin.count);
-      return {
-        groups,
-        'without signal': untrainable,
-        trajectories,
-        rewards: count,
-        ...(finiteCount > 0 ? { mean } : {}),
-        ...range,
-        bars,
-      };
+      const counts = { groups, 'without signal': untrainable, trajectories, rewards: count };
+      return { ...counts, ...(finiteCount > 0 ? { mean } : {}), ...range, bars };
     },
   };
 }

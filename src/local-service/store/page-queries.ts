@@ -304,13 +304,8 @@ const SUMMARIES_PER_CHUNK = 1000;
 
 /** What is shown of the calls of a trace, the oldest first, in chunks, and at most `limit`. */
 export function readTraceSummaries(store: Store, traceId: string, limit: number) {
-  return readChunks(
-    store,
-    { ...traceCalls, columns: CALL_COLUMNS, chunk: SUMMARIES_PER_CHUNK },
-    traceId,
-    undefined,
-    limit,
-  );
+  const query = { ...traceCalls, columns: CALL_COLUMNS, chunk: SUMMARIES_PER_CHUNK };
+  return readChunks(store, query, traceId, undefined, limit);
 }
 
 const traceCalls = { from: '@calls as calls where trace_id', key: ['created_at', 'id', 'project_id'] };
