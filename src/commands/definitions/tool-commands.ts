@@ -27,7 +27,7 @@ export const toolCommands: readonly Command[] = defineCommands('Tools', {
   'call run': command({
     summary: 'Run a command and record it as a traced call',
     about:
-      'The command starts at once, with the terminal, stdin, stdout and stderr of svc, while svc sends the record. svc exits with the exit code of the command, even if the service is down. The command finds its call in TRACEPARENT, SVC_CALL_ID and SVC_TRACE_ID. svc forwards signals, except real-time ones (34 to 64), which end it with 0. Ignored signals are reset, so write nohup after --. File descriptors from 3 up are closed: with make -j, use --jobserver-style=fifo (GNU make 4.4). Arguments that are not UTF-8 are rejected (exit code 2).',
+      'The command starts at once, with the terminal, stdin, stdout and stderr of svc, while svc sends the record. svc exits with the exit code of the command, even if the service is down. The command finds its call in TRACEPARENT, SVC_CALL_ID and SVC_TRACE_ID. svc forwards signals, except real-time ones (34 to 64), which end it with 0. Ignored signals are reset, so write nohup after --. File descriptors from 3 up are closed: with make -j, choose the fifo style of its job server (GNU make 4.4). Arguments that are not UTF-8 are rejected (exit code 2).',
     argument: {
       name: 'command',
       summary: 'The command and its arguments, after --',
