@@ -122,7 +122,7 @@ function fieldsWithout(names: readonly string[], record: JsonNode): { readonly [
 }
 
 const requestList = {
-  emptyNote: 'no requests are recorded; SVC_HISTORY=1 or svc profile set <name> --history on records them',
+  emptyNote: 'no requests are recorded; to record them, set SVC_HISTORY=1, or run: svc profile set <name> --history on',
   columns: ['n', 'time', 'command', 'url', 'ms', 'status', 'exit_code', 'applied', 'model', 'ids'],
   headings: ['N', 'TIME', 'COMMAND', 'STATUS', 'EXIT', 'TOKENS', 'MS', 'MODEL', 'TEXT', 'IDS'],
   tableFit: {
