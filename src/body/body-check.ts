@@ -195,15 +195,17 @@ function inputWord({ label }: JsonSource): string {
 // The text or the messages of a body of another API, or of the row of a table; `column` if several texts could be the prompt.
 function foreignField(
   root: JsonNode,
-  { body }: Operation,
+  { body, accepted = {} }: Operation,
 ): { readonly key: string; readonly isText: boolean } | undefined {
+  const known = { ...body, ...accepted };
   const members = [...membersOf(root)].filter(
-    ({ key, value }) => !Object.hasOwn(body, key) && ['string', 'list', 'object'].includes(kindOf(value)),
+    ({ key, value }) => !Object.hasOwn(known, key) && ['string', 'list', 'object'].includes(kindOf(value)),
   );
   const texts = members.flatMap(({ key, value }) => (kindOf(value) === 'string' ? [key] : []));
   const column = promptColumn(texts);
-  const named = members.find(({ key }) => foreignPromptFields.includes(key) || key === column);
-  const { key = column, value } = named ?? (texts.length === 0 ? members[0] : undefined) ?? {};
+  const [named] = [...foreignPromptFields, column].flatMap((name) => members.filter(({ key }) => key === name));
+  const list = texts.length > 0 ? undefined : members.find(({ value }) => kindOf(value) === 'list');
+  const { key = column, value } = named ?? list ?? {};
   const isText = value ? kindOf(value) === 'string' : texts.length > 0;
   return (value || isText) && /^\w+$/.test(key) ? { key, isText } : undefined;
 }

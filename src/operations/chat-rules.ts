@@ -12,7 +12,7 @@ import {
   numberMember,
 } from '../json/json-node.ts';
 
-import { foreignContentParts } from './foreign-chat-fields.ts';
+import { foreignChatFields, foreignContentParts } from './foreign-chat-fields.ts';
 
 /** The fields of a chat body that existing servers accept, and the interface does not list (docs/internals/servers.md). */
 export const acceptedChatFields: AcceptedFields = {
@@ -94,19 +94,11 @@ export const chatRules: BodyRules = function* (body) {
 // Messages and tools in the forms of other APIs, the first of each kind.
 function* foreignForms(body: JsonNode): Generator<BrokenRule> {
   const named = new Set<string>();
-  for (const [at, message] of itemsAt(body, 'messages').entries()) {
-    for (const [index, part] of itemsAt(message, 'content').entries()) {
-      const type = firstStringMember(part, 'type') ?? '';
-      const meant = type === 'image' && !getMember(part, 'source') ? undefined : foreignContentParts[type];
-      if (!meant || named.has(type)) continue;
-      named.add(type);
-      yield { path: ['messages', at, 'content', index], message: `is a part of another API; ${meant}`, code: 'unwise' };
+  for (const [at, message] of itemsAt(body, 'messages').entries())
+    for (const { path, message: text } of foreignPartsOf(message)) {
+      if (!named.has(text)) yield { path: ['messages', at, ...path], message: text, code: 'unwise' };
+      named.add(text);
     }
-    const name = ['parts', 'text', 'value'].find((one) => getMember(message, one));
-    if (name === undefined || getMember(message, 'content') || named.has(name)) continue;
-    named.add(name);
-    yield { path: ['messages', at, name], message: 'is of another API; write content', code: 'unwise' };
-  }
   const tools = itemsAt(body, 'tools');
   const other = tools.findIndex(
     (tool) => !getMember(tool, 'function') && otherTools.some((names) => names.every((name) => getMember(tool, name))),
@@ -115,6 +107,21 @@ function* foreignForms(body: JsonNode): Generator<BrokenRule> {
   const name = JSON.stringify(firstStringMember(tools[other], 'name') ?? '<name>');
   const message = `is a tool of another API; write {"type":"function","function":{"name":${name},"parameters":<JSON Schema>}}`;
   yield { path: ['tools', other], message };
+}
+
+function* foreignPartsOf(message: JsonNode): Generator<BrokenRule> {
+  const content = getMember(message, 'content');
+  if (isObject(content))
+    yield rule('content', 'is an object; write its text, or an array such as [{"type":"text","text":"<text>"}]');
+  for (const [index, part] of itemsAt(message, 'content').entries()) {
+    const type = firstStringMember(part, 'type') ?? (getMember(part, 'text') ? 'text without type' : '');
+    const isOwn = type === 'image' && !getMember(part, 'source');
+    const isBare = type === 'image_url' && firstStringMember(part, type) !== undefined;
+    const meant = isOwn ? undefined : foreignContentParts[isBare ? 'input_image' : type];
+    if (meant) yield { path: ['content', index], message: `is a part of another API; ${meant}` };
+  }
+  const name = ['images', ...(content ? [] : ['parts', 'text', 'value'])].find((one) => getMember(message, one));
+  if (name) yield rule(name, `is of another API; ${name === 'images' ? foreignChatFields[name] : 'write content'}`);
 }
 
 // What tools of other APIs have in place of `function`.

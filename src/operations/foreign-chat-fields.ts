@@ -1,4 +1,4 @@
-import { firstStringMember, getMember, itemsOf, type JsonNode, kindOf } from '../json/json-node.ts';
+import { firstStringMember, getMember, itemsAt, type JsonNode, kindOf } from '../json/json-node.ts';
 
 const MESSAGES = 'write messages';
 const SYSTEM = 'write a message with the role system; for a prompt, svc chat -s <text>';
@@ -9,7 +9,8 @@ const namesByMeaning: { readonly [meaning: string]: string } = {
   [MESSAGES]: 'input contents prompt inputText message chat_history inputs',
   [SYSTEM]: 'system instructions systemInstruction system_instruction preamble',
   'write its fields at the top level of the body':
-    'generationConfig generation_config options inferenceConfig additionalModelRequestFields textGenerationConfig parameters',
+    'generationConfig generation_config options inferenceConfig additionalModelRequestFields textGenerationConfig parameters extra_body',
+  'use -H for each of its headers': 'extra_headers',
   'write response_format': 'output_format text format',
   'write reasoning_effort': 'thinking reasoning think',
   'write max_completion_tokens': 'max_output_tokens num_predict max_new_tokens',
@@ -51,8 +52,14 @@ export function promptColumn(names: readonly string[]): string {
   return names.find((name) => PROMPT_COLUMN.test(name)) ?? (texts.length === 1 ? texts[0] : undefined) ?? 'column';
 }
 
+const TEXT_PART = 'write {"type":"text","text":"<text>"}';
+
 /** The parts of a content in other APIs, by their type, and what a content of this service has instead. */
 export const foreignContentParts: { readonly [type: string]: string } = {
+  'text without type': TEXT_PART,
+  input_text: TEXT_PART,
+  output_text: TEXT_PART,
+  input_image: 'write {"type":"image_url","image_url":{"url":"<URL>"}}',
   image: 'write {"type":"image_url","image_url":{"url":"data:<media type>;base64,<data>"}}',
   document: 'write its text as a part of the type text',
   tool_use: 'write tool_calls beside content',
@@ -63,7 +70,7 @@ export const foreignContentParts: { readonly [type: string]: string } = {
 export function messagesFilter(body: JsonNode, key: string): string | undefined {
   const prompt = foreignPromptFields.includes(key) ? getMember(body, key) : undefined;
   if (!prompt) return undefined;
-  const items = kindOf(prompt) === 'list' ? Array.from(itemsOf(prompt)) : [];
+  const items = itemsAt(body, key);
   const all = (name: string): boolean => items.length > 0 && items.every((item) => getMember(item, name) !== undefined);
   const messages =
     kindOf(prompt) === 'string'
@@ -73,7 +80,16 @@ export function messagesFilter(body: JsonNode, key: string): string | undefined 
         : all('role') && all('content')
           ? `.${key}`
           : undefined;
-  const system = namesOf(SYSTEM).find((name) => firstStringMember(body, name) !== undefined);
-  const first = system ? `[{role: "system", content: .${system}}] + ` : '';
-  return messages && `.messages = ${first}${messages} | del(.${key}${system ? `, .${system}` : ''})`;
+  const isText = (name: string): boolean => firstStringMember(body, name) !== undefined;
+  const system = namesOf(SYSTEM).find((name) => isText(name) || itemsAt(getMember(body, name), 'parts').length > 0);
+  const content = system && isText(system) ? `.${system}` : `([.${system}.parts[].text] | add)`;
+  const before = system ? [`[{role: "system", content: ${content}}]`] : [];
+  // Cohere has the last message beside the earlier ones.
+  const history = key === 'message' && itemsAt(body, 'chat_history').length > 0 ? 'chat_history' : undefined;
+  if (history)
+    before.push(
+      `[.${history}[] | {role: (if .role == "CHATBOT" then "assistant" else .role | ascii_downcase end), content: .message}]`,
+    );
+  const read = [key, system, history].flatMap((name) => (name ? [`.${name}`] : []));
+  return messages && `.messages = ${[...before, messages].join(' + ')} | del(${read.join(', ')})`;
 }

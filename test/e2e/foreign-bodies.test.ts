@@ -132,6 +132,18 @@ describe('messages and tools of another API', () => {
     expect(stderr).toContain(`messages[0].content[0]: is a part of another API; ${meant}\n`);
   });
 
+  it.each([
+    [{ content: [{ text: 'hi' }] }, 'content[0]', 'write {"type":"text","text":"<text>"}'],
+    [{ content: [{ type: 'image_url', image_url: 'https://x/y' }] }, 'content[0]', '"image_url":{"url":"<URL>"}}'],
+    [{ content: { text: 'hi' } }, 'content', 'is an object; write its text'],
+    [{ content: 'hi', images: ['AA=='] }, 'images', 'write content parts of the type image_url'],
+  ])('the message %j', async (message, path, meant) => {
+    const { code, stderr } = await check({ messages: [{ role: 'user', ...message }] });
+    expect([code, stderr.match(/warning/g)], stderr).toEqual([0, ['warning']]);
+    expect(stderr).toMatch(`messages[0].${path}: `);
+    expect(stderr).toContain(meant);
+  });
+
   it.each(['parts', 'text', 'value'])('%s in place of content', async (name) => {
     const { code, stderr } = await check({ messages: [{ role: 'user', [name]: 'hi' }] });
     expect([code, stderr.includes(`messages[0].${name}: is of another API; write content\n`)]).toEqual([0, true]);
