@@ -53,6 +53,8 @@ function formatHint({ resembles }: Issue, operation: Operation, whole: LabeledBy
   const { label } = whole;
   const file = label === 'stdin' ? '-' : shellWord(label);
   if (/\.(?:csv|tsv)$/i.test(label)) return `to send the rows of a table, write --rows ${file}`;
+  if (resembles === 'lines' && typeof operation.arguments?.as === 'object')
+    return `to send its lines in one request, leave out -f; to send a request for each line, write --batch ${file}`;
   if (resembles === 'lines')
     return otherFile(firstLine(whole), operation)?.hint ?? `to send a request for each line, write --batch ${file}`;
   if (resembles !== 'text') return undefined;

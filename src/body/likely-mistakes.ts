@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { getMember, itemsAt, itemsOf, kindOf, rawText, rootOf, stringOf } from '../json/json-node.ts';
 import { tryParseJson } from '../json/parse-json.ts';
 import { type BodyFlags, givenText, givenTexts } from './body-flags.ts';
@@ -5,10 +7,18 @@ import type { Draft } from './draft.ts';
 
 const TYPOGRAPHIC_EDGE = /^["'\s]*[\u2018-\u201f\u00ab\u00bb\u00a0]|[\u201c-\u201f\u00ab\u00bb\u00a0]$/;
 
-/** What is sent as it was typed, but was probably meant differently. */
-export function likelyMistakes(args: readonly string[], given: BodyFlags, hasRows: boolean): string[] {
-  const texts = ['system', 'developer', 'prefill'].flatMap((name) => givenText(given, name) ?? []);
-  const column = /\{\{ *\w[\w .-]*\}\}/.exec([...args, ...texts, ...givenTexts(given, 'message')].join('\n'))?.[0];
+/** The file that a text names: of `@system.txt`, or of `system.txt` if the file exists; undefined for other texts. */
+export function fileNamedBy(text: string, cwd: string): string | undefined {
+  const [, at, file] = /^(@?)([\w./~-]+\.\w+)$/.exec(text) ?? [];
+  return file !== undefined && (at === '@' || existsSync(resolve(cwd, file))) ? file : undefined;
+}
+
+/** What is sent as it was typed, but was probably meant differently; files are of the directory `cwd`. */
+export function likelyMistakes(args: readonly string[], given: BodyFlags, hasRows: boolean, cwd: string): string[] {
+  const texts = ['system', 'developer', 'prefill', 'message'].flatMap((name) =>
+    [givenText(given, name) ?? givenTexts(given, name)].flat().map((text) => [name, text] as const),
+  );
+  const column = /\{\{ *\w[\w .-]*\}\}/.exec([...args, ...texts.map(([, text]) => text)].join('\n'))?.[0];
   const edge = args.find((word) => TYPOGRAPHIC_EDGE.test(word));
   const lists = Array.from(given.keys()).flatMap((name) =>
     givenTexts(given, name).flatMap((text) => {
@@ -20,10 +30,6 @@ export function likelyMistakes(args: readonly string[], given: BodyFlags, hasRow
       return `--${name} ${text} is one text; for several, write ${values.map((value) => `--${name} ${value}`).join(' ')}`;
     }),
   );
-  const files = ['system', 'developer', 'prefill'].map((name) => ({
-    name,
-    file: /^@([\w./~-]+\.\w+)$/.exec(givenText(given, name) ?? '')?.[1],
-  }));
   const unset = Object.entries({
     model: /^$|\s/,
     system: /^$/,
@@ -41,8 +47,16 @@ export function likelyMistakes(args: readonly string[], given: BodyFlags, hasRow
     ...(/^[^:\s]+:(?!\d+$)[^:\s]+$/.test(givenText(given, 'user') ?? '')
       ? ['--user is sent in the body as the identifier of the end user; for credentials, run: svc auth login']
       : []),
-    ...files.flatMap(({ name, file }) =>
-      file ? [`--${name} @${file} is sent as text; for the text of the file, write --${name} "$(cat ${file})"`] : [],
+    ...texts.flatMap(([name, text]) => {
+      const role = name === 'message' ? (/^\w+:/.exec(text)?.[0] ?? '') : '';
+      const file = fileNamedBy(text.slice(role.length), cwd);
+      const written = `--${name} ${role}"$(cat ${file})"`;
+      return file ? [`--${name} ${text} is sent as text; for the text of the file, write ${written}`] : [];
+    }),
+    ...givenTexts(given, 'set').flatMap((text) =>
+      /^[^=]*[^=:]=$/.test(text)
+        ? [`--set ${text} sets an empty text; is a variable unset, or its value missing?`]
+        : [],
     ),
     ...(column === undefined || hasRows
       ? []

@@ -218,7 +218,12 @@ function rejectFormat({ command, readOptions }: ReadLine) {
   const isField = Object.hasOwn(command.operation?.body ?? {}, output);
   const flag = isField ? command.flags.find((one) => takesValue(one) && one.name === flagName(output)) : undefined;
   const isFormatName = resultKinds[result].formats.some((one) => one === output);
-  const meant = isFormatName ? `format, write --format ${output}` : flag && `field, write --${flag.name} ${flag.value}`;
+  const isFilter = /^(?:jsonpath|go-template|custom-columns)(?:-file)?=/.test(output);
+  const meant = isFilter
+    ? 'filter, write --jq <filter>'
+    : isFormatName
+      ? `format, write --format ${output}`
+      : flag && `field, write --${flag.name} ${flag.value}`;
   if (!meant) return undefined;
   throw usageFailure(`-o ${output} would write a file of that name`, `for the ${meant}; for the file, -o ./${output}`);
 }

@@ -84,7 +84,7 @@ export function failureFromError(error: unknown, context: RequestContext): Failu
   const proxy = phase === 'nothing' ? context.destination.proxy : undefined;
   const reason =
     exchangeErrorReason(error, proxy) + (mayBeTls ? `; the port may speak TLS, so try https://${url.host}` : '');
-  const isTimedOut = isTotalTimeLimit(error);
+  const isTimedOut = error instanceof TimeLimitError && error.limit === 'total';
   // The same error later in the exchange, such as a TLS alert, does not say that the next connection fails.
   const isPermanent = phase === 'nothing' && isPermanentError(error);
   if (phase === 'all') {
@@ -183,10 +183,6 @@ export function exchangeErrorReason(error: unknown, proxy?: URL): string {
   if (error.limit === 'total')
     return `the time limit of ${seconds} was reached${via && `, without a connection${via}`}`;
   return `no data for ${seconds}`;
-}
-
-function isTotalTimeLimit(error: unknown): boolean {
-  return error instanceof TimeLimitError && error.limit === 'total';
 }
 
 function connectionHint(error: unknown, context: RequestContext): string | undefined {

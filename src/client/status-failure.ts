@@ -1,5 +1,6 @@
 import { placeInDraft } from '../body/draft.ts';
 import type { AppliedState, Failure, FailureCode, Issue } from '../errors.ts';
+import { flagName } from '../fields/field.ts';
 import { collectBodyStart } from '../http/body-chunks.ts';
 import { getHeader, type HttpResponse, retryAfterMs } from '../http/message.ts';
 import { proxyHint, proxyLoginReason } from '../http/proxy.ts';
@@ -180,6 +181,8 @@ function statusHint(facts: StatusFacts, context: RequestContext): string | undef
     return 'the old record is unchanged: correct the body and run it again';
   const remedy = status === 401 || waitMs > 0 ? undefined : remedyOf(serviceError, status, context);
   if (remedy) return remedy;
+  if (status === 451 || (isPage && (status === 403 || status === 503)))
+    return 'the service, or a firewall or proxy before it, may not serve this request: ask who runs it';
   if (status === 403 && authorization) {
     const projectFlag = Object.hasOwn(fields, 'project_id') ? ' or --project-id' : '';
     const cause = '; the cause can also be a ref of another project or an invalid name in the body';
@@ -202,7 +205,6 @@ function statusHint(facts: StatusFacts, context: RequestContext): string | undef
     const suspect = Object.hasOwn(fields, 'id') ? 'the ids and digests in the body' : 'the body';
     return `check ${suspect}: the service rejects the same body again`;
   }
-  if (status === 451) return 'the service, or a proxy before it, may not serve this request: ask who runs it';
   if (isMisdirected || [404, 405, 410, 415, 501].includes(status) || (isPage && status < 500)) {
     const named = [
       ['project_id', 'the project'] as const,
@@ -221,14 +223,15 @@ function statusHint(facts: StatusFacts, context: RequestContext): string | undef
 function remedyOf(
   { serviceCode, message, issues, isQuotaError, root }: ServiceError,
   status: number,
-  { operation, destination: { url }, body }: RequestContext,
+  { operation, destination: { url }, body, draft }: RequestContext,
 ): string | undefined {
   const type = firstStringMember(getMember(root, 'error'), 'type');
   const said = [serviceCode, type, message, ...issues.map((issue) => issue.message)].join('\n');
   if (status >= 500) return undefined;
   if (operation.result.as === 'chat') {
+    const limit = ['max_completion_tokens', 'max_tokens'].find((name) => nodeAtPath(rootOf(draft.doc), [name]));
     if ((status === 429 ? /request too large for/i : TOO_LONG).test(said))
-      return 'shorten the prompt or the conversation, or lower --max-tokens';
+      return `shorten the prompt or the conversation${limit ? `, or lower --${flagName(limit)}` : ''}`;
     if (REFUSED_CONTENT.test(said)) return 'change the prompt or its attachments: the service refuses their content';
     if (UNKNOWN_MODEL.test(said)) return `name a model of the service with -m <model>; ${modelList(url)} lists them`;
   }

@@ -72,6 +72,7 @@ export function parseBaseUrl(text: string, source: string): URL {
 function urlHint(text: string, source: string): string {
   if (Number(/:(\d+)(?:\/|$)/.exec(text)?.[1]) > 65535) return 'a port is a number up to 65535';
   if (/:\d+:\d+(?:\/|$)/.test(text)) return 'it has two ports; remove one';
+  if (/^(?:unix|file):/i.test(text)) return 'svc connects to a host and a port: use a URL like http://127.0.0.1:8080';
   const url = likelyUrl(text);
   if (!url) return /\s/.test(text) ? 'remove the space or line break' : 'use a URL like https://api.example.com';
   if (source.startsWith('--')) return `write ${source} ${shellWord(url)}`;

@@ -171,7 +171,8 @@ function requireValidHeader(name: string, value: string, source: string): HttpHe
   if (RESERVED_HEADERS.test(name))
     throw usageFailure(`${source} cannot set ${name}`, `svc sets that header itself; ${instead}`);
   const message = `${source} ${name} has characters that a header cannot contain`;
-  if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) throw usageFailure(message, 'use only printable characters of Latin-1');
+  const correction = /[\r\n]/.test(value) ? 'write one -H for each header' : 'use only printable characters of Latin-1';
+  if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) throw usageFailure(message, correction);
   return [name, value];
 }
 

@@ -173,8 +173,11 @@ export async function openReplacement(path: string, displayPath: string, mode?: 
 /** Throws Failure `local_file` for the name of a directory, such as `out/`, which a resolved path no longer shows. */
 export function rejectDirectoryName(displayPath: string): void {
   if (!/(^|\/)\.{0,2}$/.test(displayPath)) return;
-  const message = `cannot write ${displayPath}: the directory does not exist`;
-  throw new Failure('local_file', message, { hint: 'create it, and name a file in it', applied: 'no' });
+  const message = `cannot write ${displayPath}: it is the name of a directory`;
+  throw new Failure('local_file', message, {
+    hint: 'create the directory if it does not exist, and name a file in it',
+    applied: 'no',
+  });
 }
 
 /** True if a path is a regular file or directory, or does not exist; false for a name of an open descriptor. */

@@ -67,10 +67,10 @@ export const feedbackRules: BodyRules = function* (body) {
       if (isSet(getMember(body, field)) && !types.includes(type))
         yield rule(field, `is only for feedback_type ${types.join(', ')}`);
   const project = firstStringMember(body, 'project_id');
-  for (const field of reservedFields.flatMap(([names]) => names).filter((one) => one.endsWith('_ref'))) {
-    const ref = parseRef(body, field);
-    if (ref && ref.project !== project)
-      yield rule(field, `is a ref of ${ref.project}, not of the project of the record`);
+  for (const field of ['svc_ref', ...reservedFields.flatMap(([names]) => names)]) {
+    const ref = field.endsWith('_ref') ? parseRef(body, field) : undefined;
+    const message = `is a ref of ${ref?.project}, not of the project of the record`;
+    if (ref && ref.project !== project) yield { path: [field], message, code: field === 'svc_ref' ? 'unwise' : 'rule' };
   }
   if (type.startsWith('wandb.agent_')) yield* agentProblems(body);
   const payload = getMember(body, 'payload');
@@ -139,12 +139,8 @@ function pythonJsonLength(root: JsonNode): number {
   for (let at = startOffset(root), end = at; at < endOffset(root); at = end) {
     end = tokenEnd(root.doc.bytes, at);
     const token = root.doc.bytes.toString('utf8', at, end);
-    if (token.startsWith('"')) length += pythonStringLength(JSON.parse(token));
+    if (token.startsWith('"')) length += JSON.stringify(JSON.parse(token)).replace(/[^ -~]/g, '\\u0000').length;
     else length += /[,:]/.test(token) ? 2 : token.trim().length;
   }
   return length;
-}
-
-function pythonStringLength(text: string): number {
-  return JSON.stringify(text).replace(/[^ -~]/g, '\\u0000').length;
 }

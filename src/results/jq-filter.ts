@@ -139,12 +139,13 @@ export function filteredSink(sink: Sink, filter: JqFilter, locate: (failure: Fai
   return { ...filtered, commit };
 }
 
-// `choices[0].text`, and `$.choices` of JSONPath.
+// `choices[0].text`, `choices[0]['text']` of Python, and `$.choices` of JSONPath.
 function syntaxHint(filter: string, write: (filter: string) => string): string {
   const open = openBracket(filter);
   if (open) return `close the ${open}, or see https://jqlang.org/manual for the syntax`;
-  const [, path] = /^\$?\.?(\w+(?:\.\w+|\[\d*\])*)$/.exec(filter) ?? [];
-  if (path === undefined || filter.startsWith('.')) return 'see https://jqlang.org/manual for the syntax';
+  const dotted = filter.replace(/\['(\w+)'\]/g, '.$1');
+  const [, path] = /^\$?\.?(\w+(?:\.\w+|\[\d*\])*)$/.exec(dotted) ?? [];
+  if (path === undefined || filter === `.${path}`) return 'see https://jqlang.org/manual for the syntax';
   return `did you mean ${write(`.${path}`)}?`;
 }
 
@@ -159,17 +160,17 @@ function openBracket(filter: string): string | undefined {
   return open.at(-1);
 }
 
+// Strings are printed without quotes, with their line breaks; any other value is compact JSON.
+function rawLine(line: string): string {
+  return `${line.startsWith('"') ? JSON.parse(line) : line}\n`;
+}
+
 function tooLargeFailure(label: string, chars: number): Failure {
   return new Failure(
     'invalid_response',
     `${label}: the filter or its input is too large or too deep (input: ${chars} characters)`,
     { hint: 'pipe the result into jq instead: svc ... --json | jq' },
   );
-}
-
-// Strings are printed without quotes, with their line breaks; any other value is compact JSON.
-function rawLine(line: string): string {
-  return `${line.startsWith('"') ? JSON.parse(line) : line}\n`;
 }
 
 // WebAssembly has no names of time zones (docs/internals/contract.md, section 9).

@@ -49,7 +49,7 @@ const finish = (reason = 'stop', index = 0): string =>
 const stream = (...pieces: (string | Uint8Array | Error)[]): Answer => ({ headers: events, pieces });
 
 describe('the next step after an error of a server', () => {
-  const shorter = 'shorten the prompt or the conversation, or lower --max-tokens';
+  const shorter = 'shorten the prompt or the conversation';
   const account = 'check the quota and the billing of the account';
   const content = 'change the prompt or its attachments';
   const model = 'name a model of the service with -m <model>; ';

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { givenText } from '../../body/body-flags.ts';
 import { type Conversation, isEmptyConversation, messagesAfterResponse } from '../../body/chat/conversation.ts';
 import { isIssue, type JsonSource, parseJsonSource } from '../../body/json-source.ts';
+import { fileNamedBy } from '../../body/likely-mistakes.ts';
 import { type Authorization, readAuthorization } from '../../client/connection.ts';
 import { prepareRequest } from '../../client/request.ts';
 import { appendToHistory, promptHistoryFile, pruneHistory, readRequestHistory } from '../../client/request-history.ts';
@@ -192,8 +193,13 @@ const commands: { readonly [name: string]: SessionCommand } = {
     argument: '[TEXT]',
     effect: 'sets the system message, or shows it',
     otherNames: 'prompt role persona',
-    run: (text, session) =>
-      text === '' ? showSystem(session) : setFlag('system', text, 'the system message is set', session),
+    run: async (text, session) => {
+      if (text === '') return showSystem(session);
+      const file = fileNamedBy(text, session.context.runtime.cwd);
+      const hint = `for the text of the file, paste it, or run: svc chat -s "$(cat ${file})"`;
+      if (file) await session.context.report.warn(`${text} is set as it is; ${hint}`);
+      return setFlag('system', text, 'the system message is set', session);
+    },
   },
   model: {
     argument: '[NAME]',

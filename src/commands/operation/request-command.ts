@@ -45,7 +45,7 @@ export function requestCommand(
       );
     const given = readBodyFlags(operation, options);
     rejectInvalidFlags(operation, given, runtime.now());
-    for (const mistake of likelyMistakes(args, given, isBatch)) await context.report.warn(mistake);
+    for (const mistake of likelyMistakes(args, given, isBatch, runtime.cwd)) await context.report.warn(mistake);
     fileReference(options.expectSchema ?? '', '--expect-schema');
     if (isBatch) {
       const { runBatch } = await import('../../batch/run-batch.ts');

@@ -64,7 +64,7 @@ const noHeader = (kind: string): string => `contains ${kind}, which an HTTP head
 
 // RFC 6750 has none of the characters that begin a token here but `/`, which also begins base64.
 const tokenProblems: readonly (readonly [pattern: RegExp, problem: string, hint: string])[] = [
-  [/^$/, 'is empty', ASCII_HINT],
+  [/^$/, 'is empty', 'a variable, a file or the output of a command before the pipe may be empty'],
   // A line of an env file: `SVC_TOKEN=sk-1`, but not base64 with padding.
   [/^(?:export\s+)?[A-Z]+_[A-Z0-9_]*=[^=]/, 'is a line of an env file', 'keep only what follows the =, without quotes'],
   // Also with the name of the header.
@@ -221,9 +221,10 @@ function environmentSource(scheme: AuthScheme, { env, credentials = [] }: Enviro
       return { description, correction, username, secret, readSecret: async () => secret };
     }
     const facts = { hint: namedBy ? `set ${missing}` : 'set both or none', applied: 'no' } as const;
-    if (namedBy && !/^[a-z_]\w*$/i.test(variable)) {
+    // Another text may be the secret, which a shell put in place of $NAME.
+    if (namedBy && !/^[A-Z_][A-Z\d_]*$/.test(variable)) {
       const [, name = 'API_TOKEN'] = /^[$%]\{?(?:env:)?([a-z_]\w*)[}%]?$/i.exec(variable) ?? [];
-      throw usageFailure(`${namedBy} is not a valid name of a variable`, `write a name, such as ${namedBy} ${name}`);
+      throw usageFailure(`${namedBy} is not the name of a set variable`, `write a name without $: ${namedBy} ${name}`);
     }
     if (set.length > 0) throw new Failure('credentials', `${set[0]} is set but ${missing} is not`, facts);
     if (namedBy) throw new Failure('credentials', `${namedBy} names ${missing}, which is not set`, facts);

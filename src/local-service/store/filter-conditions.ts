@@ -48,7 +48,7 @@ export function searchCondition(searched: string, search: string): Condition {
   }
   return [
     `(select ${patterns.map(() => "folded like ? escape '\\'").join(' or ')} from ${text})`,
-    [...patterns.map((pattern) => `%${escapePattern(pattern)}%`), ...values],
+    [...patterns.map((pattern) => `%${pattern.replace(/[\\%_]/g, '\\$&')}%`), ...values],
   ];
 }
 
@@ -104,8 +104,4 @@ export function valueCondition(text: string): Condition {
   if (/[<>]/.test(text))
     throw new HttpError(400, `value ${JSON.stringify(text)} must be one like >0.5, <=3, true, or a text`);
   return [sql, values];
-}
-
-function escapePattern(text: string): string {
-  return text.replace(/[\\%_]/g, '\\$&');
 }
