@@ -156,7 +156,7 @@ describe('the end of a traced command', () => {
     expect(code).toBe(7);
     expect(stderr.trimEnd().split('\n')).toEqual([
       expect.stringMatching(/^svc: warning: the call was not recorded: .*404/),
-      'svc: warning: the end of the call was not written to none/log.jsonl: no such file or directory',
+      'svc: warning: the end of the call was not written to none/log.jsonl: no such file or directory; create the directory: mkdir -p none',
       expect.stringMatching(/^svc: warning: the feedback on the exit code may not have been recorded: .*404/),
     ]);
     expect(server.received).toHaveLength(2);
