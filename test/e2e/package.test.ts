@@ -83,8 +83,8 @@ describe('the package', () => {
     expect(stdout).toMatch(wanted);
   });
 
-  it('is small: about 911 kB packed, about 2.3 MB installed with what it needs, native code aside', () => {
-    expect(packed.size, grownParts()).toBeLessThanOrEqual(832_000 * HEADROOM);
+  it('is small: about 916 kB packed, about 2.3 MB installed with what it needs, native code aside', () => {
+    expect(packed.size, grownParts()).toBeLessThanOrEqual(833_000 * HEADROOM);
     const others = ['libsql', '@neon-rs/load', 'detect-libc', '@napi-rs/keyring'];
     const bytes = others.map((name) => bytesIn(join(root, 'node_modules', name)));
     expect(

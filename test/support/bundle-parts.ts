@@ -17,18 +17,18 @@ const SMALL_PART_KB = 8;
 
 // The larger parts in kB when the budgets were set.
 const recorded: { readonly [part: string]: number } = {
-  'src/batch': 99,
+  'src/batch': 102,
   'src/body': 40,
   'src/cli': 98,
   'src/client': 41,
-  'src/commands': 113,
+  'src/commands': 117,
   'src/config': 40,
   'src/fields': 23,
   'src/files': 21,
   'src/http': 21,
   'src/json': 16,
   'src/local-service': 97,
-  'src/operations': 47,
+  'src/operations': 48,
   'src/output': 18,
   'src/reports': 48,
   'src/results': 28,
