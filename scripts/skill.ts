@@ -50,7 +50,7 @@ const batchText =
   'To send many requests, use one command instead of a loop: `--rows FILE` makes one request per row of a table (`{{column}}` is a cell), and `--batch FILE` sends one body per line. Check with `--dry-run`, and try with `--limit 3`. Always pass `-o FILE --resume`: after any interruption, run the same command again. Exit code 10 means that some lines failed or are unknown; `svc batch report` says why. Use `--retry-unknown` only if a request may be sent twice.';
 
 const limitsText =
-  "The service has no operation that reads, lists or deletes calls, feedback or jobs, ends a call, or follows a job. `svc feedback replace` with the same `--feedback-id` and `--keep-id` corrects a record, and takes it back with `--payload '{}'`. `svc train log`, and `svc log` with `SVC_HISTORY=1`, list what was sent from this machine. A `svc_ref` is `svc:///<entity>/<project>/call/<call_id>`, which `--call-id` writes, or `svc:///<entity>/<project>/object/<name>:<digest>`.";
+  "The service has no operation that reads, lists or deletes calls, feedback or jobs, ends a call, or follows a job. `svc feedback replace` with the same `--feedback-id` and `--keep-id` corrects a record, and takes it back with `--feedback-type retracted --payload '{}'`. `svc train log`, and `svc log` with `SVC_HISTORY=1`, list what was sent from this machine. A `svc_ref` is `svc:///<entity>/<project>/call/<call_id>`, which `--call-id` writes, or `svc:///<entity>/<project>/object/<name>:<digest>`.";
 
 const batchExamples = [
   "svc chat -m my-model --rows reviews.csv --id-column id 'Classify: {{text}}' -o classes.jsonl --resume",

@@ -10,7 +10,7 @@ import {
   createBatchStatistics,
   sortedCauses,
 } from '../../src/reports/batch/batch-statistics.ts';
-import { causeLines, reportText } from '../../src/reports/batch/report-text.ts';
+import { causeLines, formatShare, reportText } from '../../src/reports/batch/report-text.ts';
 import { createDistribution, evenEdges, logEdges } from '../../src/reports/distribution.ts';
 import { runBuilt } from '../support/built.ts';
 import { answerJson, countingServer } from '../support/counting-server.ts';
@@ -47,6 +47,10 @@ async function finishedBatch(more: readonly string[] = []) {
   const result = await svc(args, { cwd, env });
   return { cwd, counts, result };
 }
+
+it('a share is rounded down, but for what binary numbers lose', () => {
+  expect([0.6 - 0.4, 0.9999, 1].map(formatShare)).toEqual(['20 %', '99.9 %', '100 %']);
+});
 
 describe('a comparison', () => {
   const compare = async (cwd: string) => {

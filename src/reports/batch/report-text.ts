@@ -259,8 +259,8 @@ export function passRate({ passed, failed }: { readonly passed: number; readonly
 }
 
 export function formatShare(share: number): string {
-  // Rounded down: 100 % means all.
-  return `${Math.floor(share * 1000) / 10} %`;
+  // Rounded down: 100 % means all. 0.6 - 0.4 is 0.2, though not in binary.
+  return `${Math.floor(Number((share * 1000).toFixed(6))) / 10} %`;
 }
 
 const MIN_LOAD_RATIO = 1.5;
@@ -276,7 +276,7 @@ function incomparableFigures(reports: readonly [BatchReport, BatchReport]) {
   const isLoadDifferent = isMeasured && low > 0 && high > low * MIN_LOAD_RATIO;
   const shown = loads.map((load, at) => `${formatNumber(Math.round(load * 10) / 10)} in ${reports[at]?.name}`);
   const checks = `the checks differ, so lines are compared without them: ${named.join('; ')}`;
-  const latency = `latency depends on the requests in flight, ${shown.join(' and ')} on average: give both the same --concurrency`;
+  const latency = `latency depends on the requests in flight, ${shown.join(' and ')} on average: give both the same --concurrency, which refusals lower`;
   return [
     ...(named.length > 0 ? [{ what: 'checks', reason: checks }] : []),
     ...(isLoadDifferent ? [{ what: 'latency', reason: latency }] : []),
