@@ -56,11 +56,7 @@ export function createScheduler(
   const { stop, stopSignal } = stopping;
   stopSignal.addEventListener('abort', () => queue.rejectAll());
   const random = (): number => (randomBytes(1)[0] ?? 0) / 255;
-  let hasSporadicRefusals = false;
-  const concurrency = createConcurrencyLimit(range, random, (share) => {
-    if (!hasSporadicRefusals) onNotice(sporadicNotice(share, range));
-    hasSporadicRefusals = true;
-  });
+  const concurrency = createNotedLimit(range, random, onNotice);
   const outageHooks = { onOutage: onNotice, onGiveUp: stop, onRecovery: concurrency.restart };
   const availability = createAvailability(options, { elapsed, after }, random, outageHooks);
   const { canRetry, canWait, toOutcome, skippedRetries } = availability;
@@ -108,6 +104,15 @@ export function createScheduler(
     addOutcome: stopRules.addOutcome,
     hasReachedLimit: (): boolean => budget.isReached() || stopRules.hasReachedLimit(),
   };
+}
+
+// A limit that says once that refusals do not depend on load.
+function createNotedLimit(range: ConcurrencyRange, random: () => number, onNotice: SchedulerHooks['onNotice']) {
+  let isNoted = false;
+  return createConcurrencyLimit(range, random, (share) => {
+    if (!isNoted) onNotice(sporadicNotice(share, range));
+    isNoted = true;
+  });
 }
 
 function sporadicNotice(share: number, { initial, max }: ConcurrencyRange): string {

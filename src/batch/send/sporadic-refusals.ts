@@ -34,7 +34,7 @@ const SHARE_WEIGHT = 1 / 256;
  */
 export function createSporadicRefusals(max: number, { onTrial, onLoad, onSporadic }: SporadicRefusalHooks) {
   let window = createCounts();
-  let trial: (ReturnType<typeof createCounts> & { readonly before: number; readonly limit: number }) | undefined;
+  let trial: (Counts & { readonly before: number; readonly limit: number }) | undefined;
   let [share, foundShare, excess, failedTrials, attemptsToTrial] = [0, 0, 0, 0, 0];
   let lastEnd: AttemptEnd = 'response';
   const isExcess = (refusals: number, usualShare: number, most: number): boolean => {
@@ -83,17 +83,22 @@ export function createSporadicRefusals(max: number, { onTrial, onLoad, onSporadi
       window.limits += limit;
       if (end === 'refusal') window.refusals += 1;
       if (isSingle) window.single += 1;
-      const { attempts, limits, refusals, single } = window;
-      // Refusals in a row are those of a quota that is used up; before a trial, a refusal uses up what a service allows at once.
-      const isSporadic = isSingle && single >= Math.max(MIN_REFUSALS, refusals / 2) && refusals <= MAX_SHARE * attempts;
-      if (!isSporadic || attemptsToTrial > 0 || 2 * limits > max * attempts) return true;
-      const trialLimit = Math.min(max, Math.ceil((TRIAL_FACTOR * limits) / attempts));
+      if (!isSingle || attemptsToTrial > 0 || !isWorthTrial(window, max)) return true;
+      const trialLimit = Math.min(max, Math.ceil((TRIAL_FACTOR * window.limits) / window.attempts));
       [trial, excess] = [{ ...createCounts(), before: limit, limit: trialLimit }, FIRST_EXCESS];
       onTrial(limit);
       return false;
     },
   };
 }
+
+// Refusals in a row are those of a quota that is used up; before a trial, a refusal uses up what a service allows at once.
+function isWorthTrial({ attempts, limits, refusals, single }: Counts, max: number): boolean {
+  const isSporadic = single >= Math.max(MIN_REFUSALS, refusals / 2) && refusals <= MAX_SHARE * attempts;
+  return isSporadic && 2 * limits <= max * attempts;
+}
+
+type Counts = ReturnType<typeof createCounts>;
 
 function createCounts() {
   return { attempts: 0, full: 0, limits: 0, refusals: 0, single: 0 };

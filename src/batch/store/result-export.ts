@@ -46,13 +46,7 @@ export async function prepareJoin(
   onMissing: (row: number) => void,
 ): Promise<(sink: Sink) => Sink> {
   const { report } = context;
-  if (delimiter === undefined && !isTableName(displayPath))
-    throw usageFailure(
-      `--join cannot read ${displayPath}`,
-      'name a file that ends in .csv or .tsv, or add --delimiter for a table',
-    );
-  if (columns.length === 0)
-    throw usageFailure('--join needs --columns', "write --columns 'answer=.response.choices[0].message.content'");
+  rejectIncompleteJoin(displayPath, delimiter, columns);
   const formulas = createFormulaGuard(spreadsheetSafe, report);
   const table = await openJoinTable(displayPath, delimiter, formulas, context.runtime.cwd);
   // A name may have a comma.
@@ -101,6 +95,16 @@ export async function prepareJoin(
         if (!isFilled[at]) await warnOfEmptyColumn(column, errors[at], report);
     },
   });
+}
+
+function rejectIncompleteJoin(displayPath: string, delimiter: string | undefined, columns: readonly string[]): void {
+  if (delimiter === undefined && !isTableName(displayPath))
+    throw usageFailure(
+      `--join cannot read ${displayPath}`,
+      'name a file that ends in .csv or .tsv, or add --delimiter for a table',
+    );
+  if (columns.length === 0)
+    throw usageFailure('--join needs --columns', "write --columns 'answer=.response.choices[0].message.content'");
 }
 
 /** One of the table has no filter. */
