@@ -7,6 +7,7 @@ import { type RequestOutcome, toFailure } from '../errors.ts';
 import { formatByteSize } from '../files/byte-size.ts';
 import { firstStringMember, getMember, itemsAt, type JsonDocument, rootOf } from '../json/json-node.ts';
 import { compactJson, writeJson } from '../json/write-json.ts';
+import { redactNamedSecrets } from '../output/redaction.ts';
 import { pluralize } from '../output/transfer-text.ts';
 import type { AllowedDuplicates, TrainingJob } from '../train/job-history.ts';
 import { createJobHistory, jobHistoryFile, jobStatus } from '../train/job-history.ts';
@@ -98,7 +99,7 @@ export function createTrainingJob(
   const model = firstStringMember(rootOf(doc), 'model_id');
   const parameters = getMember(rootOf(doc), 'experimental_config');
   const text = parameters ? compactJson(parameters) : 'null';
-  const config = text.length <= MAX_CONFIG_CHARS ? text : undefined;
+  const config = text.length <= MAX_CONFIG_CHARS ? redactNamedSecrets(text) : undefined;
   return { bytes, digest, model, config, files, ...counts, target: recordedUrl(destination) };
 }
 

@@ -93,7 +93,7 @@ function wrapInPath(path: JsonPath, text: StringOrBytes): StringOrBytes[] {
 /** JSON text: bytes if it is too large for a string or is part of a parsed document. */
 export type StringOrBytes = string | Uint8Array;
 
-interface Splice {
+export interface Splice {
   readonly start: number;
   readonly end: number;
   readonly text: StringOrBytes;

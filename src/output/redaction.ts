@@ -1,16 +1,19 @@
 import { Buffer } from 'node:buffer';
 import type { HttpHeaders } from '../http/message.ts';
-import { applySplices } from '../json/edit.ts';
+import { applySplices, type Splice } from '../json/edit.ts';
 import {
   endOffset,
   formatJsonPath,
+  itemsOf,
   type JsonNode,
   kindOf,
   membersOf,
   rawText,
+  rootOf,
   startOffset,
   stringOf,
 } from '../json/json-node.ts';
+import { parseJson } from '../json/parse-json.ts';
 import type { Operation } from '../operations/operation.ts';
 import { isRateLimitHeader } from '../operations/received-facts.ts';
 import type { Runtime } from '../runtime.ts';
@@ -181,6 +184,20 @@ function secretFields(root: JsonNode, { body }: Operation): { readonly name: str
   return Array.from(membersOf(root)).flatMap(({ key: name, value }) =>
     Object.hasOwn(body, name) && body[name]?.isSecret && kindOf(value) !== 'null' ? [{ name, value }] : [],
   );
+}
+
+/** JSON with `[redacted]` in place of texts whose names, at any depth, are those of secrets: `api_key`. */
+export function redactNamedSecrets(json: string): string {
+  const root = rootOf(parseJson(json));
+  return applySplices(root.doc.bytes, [...namedSecretSplices(root)]).toString();
+}
+
+function* namedSecretSplices(node: JsonNode): Generator<Splice> {
+  for (const item of itemsOf(node)) yield* namedSecretSplices(item);
+  for (const { key, value } of membersOf(node))
+    if (kindOf(value) === 'string' && isSecretName(key))
+      yield { start: startOffset(value), end: endOffset(value), text: JSON.stringify(REDACTED) };
+    else yield* namedSecretSplices(value);
 }
 
 export function redactHeaders(headers: HttpHeaders, isSecret = isSecretHeader): string[] {

@@ -98,6 +98,20 @@ describe('svc train log', () => {
     expect(JSON.parse(stdout)[2]).not.toHaveProperty('experimental_config');
   });
 
+  it('neither records nor previews parameters whose names are those of secrets', async () => {
+    const cwd = temporaryDirectory();
+    writeFileSync(join(cwd, 'g.json'), '[{"trajectories":[]}]');
+    const config = '{"learning_rate":1.50,"wandb":[{"api_key":"0123456789abcdef"}],"max_tokens":"9"}';
+    const job = ['train', '--local', 'g.json', '--model-id', '0199f3c0-5f3a-7c21-9b6e-2f1d7a4c8e05'];
+    const shown = config.replace('0123456789abcdef', '[redacted]');
+    const preview = await svc([...job, '--experimental-config', config, '--dry-run'], { cwd });
+    expect(preview.stderr).toContain(shown);
+    expect(preview.stderr).not.toContain('0123456789abcdef');
+    expect(preview.stdout).toContain(config);
+    expect((await svc([...job, '--experimental-config', config], { cwd })).code).toBe(0);
+    expect((await svc(['train', 'log'], { cwd })).stdout).toContain(`"experimental_config":${shown}`);
+  });
+
   it.each<[string, readonly string[], boolean]>([
     ['where it is piped', [], false],
     ['on a terminal that is asked for it', ['--json', '--color', 'never'], true],
