@@ -33,11 +33,12 @@ interface JoinOptions {
 const MAX_ROW_BYTES = 256 * 1024 * 1024;
 
 /**
- * Prepares a sink for results that writes the rows of a CSV or TSV file, as they stand there, with columns added: `name=filter` is a jq
- * filter for the result of the row, or one of `resultColumns`, which may also stand alone. Names of columns of the file select these: the
- * rows then have exactly `columns`, in this order. A row without a result has empty cells; text is a cell as it is, in quotes if it needs them or if all names have them; other values are JSON. Throws
- * usage for columns that cannot be read; the sink throws Failure `safety_check` at a row that differs from the one that was sent.
- * `onMissing` gets the number of each row after the last result.
+ * Prepares a sink for results that writes the rows of a CSV or TSV file, as they stand there, with columns added: `name=filter` is a
+ * jq filter for the result of the row, or one of `resultColumns`, which may also stand alone. Names of columns of the file select
+ * these: the rows then have exactly `columns`, in this order. A row without a result has empty cells; text is a cell as it is, in
+ * quotes if it needs them or if all names have them; other values are JSON. Throws usage for columns that cannot be read; the sink
+ * throws Failure `safety_check` at a row that differs from the one that was sent. `onMissing` gets the number of each row after the
+ * last result.
  */
 export async function prepareJoin(
   displayPath: string,
