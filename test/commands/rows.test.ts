@@ -282,31 +282,13 @@ describe('batch merge', () => {
       '--columns',
       'bad=.line.x',
     ];
-    const { code, stderr } = await runBuilt([
-      'batch',
-      'merge',
-      'out.jsonl',
-      '--join',
-      'rows.csv',
-      ...columns,
-      '-o',
-      'all.csv',
-    ]);
+    const merge = ['batch', 'merge', 'out.jsonl', '--join', 'rows.csv', ...columns];
+    const { code, stderr } = await runBuilt([...merge, '-o', 'all.csv']);
     expect(code, stderr).toBe(10);
     expect(stderr).toMatch(
       /svc: 2 lines: 2 done, 0 failed, 0 unknown; 1 missing: line 3\n {2}run that batch again with --resume, .* not applied\n/,
     );
-    const quiet = await runBuilt([
-      'batch',
-      'merge',
-      'out.jsonl',
-      '--join',
-      'rows.csv',
-      ...columns,
-      '-o',
-      'q.csv',
-      '-q',
-    ]);
+    const quiet = await runBuilt([...merge, '-o', 'q.csv', '-q']);
     expect(quiet).toMatchObject({ code: 10, stderr: expect.stringContaining('1 missing: line 3\n') });
     expect(readFileSync(join(cwd, 'q.csv'), 'utf8')).toBe(readFileSync(join(cwd, 'all.csv'), 'utf8'));
     const asInput = await runBuilt(['batch', 'merge', 'out.jsonl', '--input', 'rows.csv']);

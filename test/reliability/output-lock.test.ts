@@ -12,7 +12,7 @@ import {
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { answerJson, countingServer } from '../support/counting-server.ts';
+import { answerJson, countingServer, holdingServer } from '../support/counting-server.ts';
 import { cleanEnv, type Finished, program, run, waitForExit } from '../support/process.ts';
 import { temporaryDirectory } from '../support/svc.ts';
 
@@ -30,16 +30,7 @@ async function batch() {
     (_, at) => `{"model":"m","messages":[{"role":"user","content":"p${at}"}]}\n`,
   );
   writeFileSync(join(cwd, 'in.jsonl'), lines.join(''));
-  const held: (() => void)[] = [];
-  let isHeld = true;
-  const server = await countingServer(
-    (body) => JSON.parse(body).messages[0].content,
-    (_, response) => {
-      const answer = (): void => answerJson(response, reply);
-      if (isHeld && server.counts.size > 3) held.push(answer);
-      else answer();
-    },
-  );
+  const server = await holdingServer(reply);
   const env = { SVC_TOKEN: 'tok-en-1', SVC_BASE_URL: server.url };
   const args = ['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--concurrency', '2', '--exact'];
   const startIn = (prefix: readonly string[], more: readonly string[] = []) => {
@@ -54,11 +45,8 @@ async function batch() {
     lock: join(cwd, 'out.jsonl.lock'),
     startIn,
     resume: (): Promise<Finished> => run([...args, '--resume'], { cwd, env }),
-    isFull: () => expect.poll(() => held.length, { timeout: 60_000 }).toBe(2),
-    release: (): void => {
-      isHeld = false;
-      for (const answer of held) answer();
-    },
+    isFull: () => expect.poll(server.held, { timeout: 60_000 }).toBe(2),
+    release: server.release,
     sentTwice: () => [...server.counts.values()].filter((count) => count > 1).length,
     sent: () => server.counts.size,
   };

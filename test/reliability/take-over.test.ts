@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, it, onTestFinished } from 'vitest';
-import { answerJson, countingServer } from '../support/counting-server.ts';
+import { answerJson, countingServer, holdingServer } from '../support/counting-server.ts';
 import { figure } from '../support/figure.ts';
 import { cleanEnv, program } from '../support/process.ts';
 import { temporaryDirectory } from '../support/svc.ts';
@@ -143,17 +143,7 @@ it.skipIf(!canSplit).each([0, 1, 2, 3])(
       messages: [{ role: 'user', content: `p${at}` }],
     }));
     writeFileSync(join(cwd, 'in.jsonl'), lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
-    const held: (() => void)[] = [];
-    let isHeld = true;
-    const server = await countingServer(
-      (body) => JSON.parse(body).messages[0].content,
-      (_, response) => {
-        const answer = (): void => answerJson(response, reply);
-        // Less than a round, after which a batch tries another number of requests in flight.
-        if (isHeld && server.counts.size > 3) held.push(answer);
-        else answer();
-      },
-    );
+    const server = await holdingServer(reply);
     const env = cleanEnv(cwd, { SVC_TOKEN: 'tok-en-1', SVC_BASE_URL: server.url });
     const args = ['chat', '--batch', 'in.jsonl', '-o', 'out.jsonl', '--concurrency', '4', '--exact'];
     // Both directions: the holder in a namespace of its own and the other outside of it, and the other way round.
@@ -173,8 +163,7 @@ it.skipIf(!canSplit).each([0, 1, 2, 3])(
       otherCode: 13,
       errors: expect.stringMatching(/waiting 65 s.*\n.*out.jsonl is in use by process \d+ on /),
     });
-    isHeld = false;
-    for (const answer of held) answer();
+    server.release();
     expect((await once(holder, 'exit'))[0]).toBe(0);
     expect([...server.counts.values()].filter((count) => count > 1)).toEqual([]);
     expect(server.counts.size).toBe(60);

@@ -49,6 +49,26 @@ export async function countingServer(keyOf: (body: string) => string, answer: An
   return { url: `http://127.0.0.1:${port}`, counts, most: () => most };
 }
 
+/** A counting server of chats, by their content, that holds the responses after those to three contents until `release`. */
+export async function holdingServer(reply: unknown) {
+  const held: (() => void)[] = [];
+  let isHeld = true;
+  const server = await countingServer(
+    (body) => JSON.parse(body).messages[0].content,
+    (_, response) => {
+      const answer = (): void => answerJson(response, reply);
+      // Less than a round, after which a batch tries another number of requests in flight.
+      if (isHeld && server.counts.size > 3) held.push(answer);
+      else answer();
+    },
+  );
+  const release = (): void => {
+    isHeld = false;
+    for (const answer of held) answer();
+  };
+  return { ...server, held: () => held.length, release };
+}
+
 /** Responds with JSON. */
 export function answerJson(response: ServerResponse, value: unknown, status = 200, headers = {}): void {
   const body = JSON.stringify(value);
